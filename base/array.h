@@ -5,8 +5,9 @@
  *		return err_nomem(err, "list");
  *	list->v[list->n++] = item;
  *
- * The capacity grows by half, so that n items cost O(n). It may be of any unsigned type, and never
- * passes the largest value of that type.
+ * The capacity grows by half, so that n items cost O(n); in an arena it doubles, since the smaller
+ * arrays stay there. It may be of any unsigned type, and never passes the largest value of that
+ * type.
  *
  * Errors:    false: out of memory, or the capacity's type is too small. Nothing changed then.
  * Ownership: malloc's; the caller frees. In an arena the old items stay until its end.
@@ -29,7 +30,7 @@
 		void *array_v_ = *(v); \
 		bool array_ok_ = array_cap_ - array_n_ >= (size_t)(more) || \
 			array_grow((a), &array_v_, array_n_, (more), &array_cap_, (__typeof__(*(cap)))-1, \
-				sizeof(**(v)), __alignof__(**(v))); \
+				sizeof(**(v))); \
 		*(v) = array_v_; \
 		*(cap) = (__typeof__(*(cap)))array_cap_; \
 		array_ok_; \
@@ -37,6 +38,6 @@
 
 /* The macros call it when there is no room. a: NULL for malloc's memory. */
 MUST_CHECK bool array_grow(struct arena *a, void **v, size_t n, size_t more, size_t *cap,
-	size_t cap_max, size_t item_bytes, size_t align);
+	size_t cap_max, size_t item_bytes);
 
 #endif

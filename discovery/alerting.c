@@ -5,7 +5,7 @@
 
 #define ALERTMANAGERS_MAX 1000u
 
-/* Both list rules; what an empty one is called differs. */
+/* A list of rules. empty: the message for a null entry, which differs per list. */
 static enum err_code decode_rules(struct yaml_ctx *ctx, const struct yaml_node *n,
 	const char *empty, struct relabel_rules *out, struct err *err)
 {
@@ -130,7 +130,7 @@ static enum err_code decode_alertmanagers(
 	for (c = n->child; c; c = c->next) {
 		if (yaml_is_null(c))
 			return yaml_err(c, err, ERR_INVALID, "empty or null alertmanager config section");
-		/* counted first: what was compiled is freed with it */
+		/* counted first, so that its compiled rules are freed */
 		one = &out->alertmanagers[out->alertmanagers_n++];
 		if ((rc = yaml_decode(ctx, &alertmanager_schema, c, one, err)))
 			return rc;

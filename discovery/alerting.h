@@ -1,9 +1,10 @@
 /*
- * Alerting: the section `alerting` of a configuration: where alerts go, and how they are rewritten.
+ * Alerting: the section `alerting` of a configuration: which Alertmanagers get alerts, and how
+ * labels of alerts are rewritten.
  *
  * Units:     nanoseconds.
  * Errors:    ERR_INVALID at its place in the file, in Prometheus's words.
- * Ownership: everything lives in the arena it was decoded in, but the compiled rules:
+ * Ownership: everything is in the arena it was decoded in, except compiled rules:
  *            alerting_config_release.
  * Threads:   immutable once decoded.
  * Source:    Prometheus's AlertingConfig, AlertmanagerConfig.
@@ -33,11 +34,11 @@ struct alerting_config {
 	size_t alertmanagers_n;
 };
 
-/* A YAML_CUSTOM decoder into a struct alerting_config; it may be released whether this failed. */
+/* A YAML_CUSTOM decoder into a struct alerting_config. Release it even if this fails. */
 enum err_code alerting_config_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err);
 void alerting_config_release(struct alerting_config *c);
-/* That the files it names are there; for `check config`. */
+/* For `check config`: the files that it names can be read. */
 MUST_CHECK enum err_code alerting_config_check_files(
 	const struct alerting_config *c, struct err *err);
 

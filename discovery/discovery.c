@@ -1,10 +1,11 @@
 /*
  * The thread and its jobs. All jobs of one configuration are a `generation`. A new one is built
- * beside the old one, takes its sources from the same registry (so that those of both go on as they
- * are), and takes the old one's place only when nothing failed.
+ * beside the old one and replaces it only if nothing failed. Both take their sources from one
+ * registry, so a source that is in both goes on.
  */
 #include "discovery/discovery.h"
 
+#include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
 
@@ -17,12 +18,10 @@
 #include "discovery/sources/loop.h"
 #include "discovery/sources/sources.h"
 
-/* What changes at once is delivered at once... */
-#define GATHER_NS (50 * NS_PER_MS)
-/* ... and what goes on changing so often at most. */
-#define DELIVERY_NS NS_PER_S
+#define GATHER_NS (50 * NS_PER_MS) /* changes this close together are one delivery */
+#define DELIVERY_NS NS_PER_S /* between two deliveries of a job that keeps changing */
 
-METRIC_COUNTER(updates, "epimetheus_discovery_updates_total", "Target sets handed over.", NULL);
+METRIC_COUNTER(updates, "epimetheus_discovery_updates_total", "Target sets delivered.", NULL);
 
 struct job {
 	struct generation *generation;
@@ -31,12 +30,12 @@ struct job {
 	struct groups *statics;
 	struct source_use *uses;
 	size_t uses_n;
-	struct groups **parts; /* scratch for the list of all its sets */
-	struct groups *last; /* delivered */
-	struct event *timer; /* the next look whether there is something to deliver */
-	int64_t due_ns; /* of the timer; 0: it is not set */
-	int64_t delivered_ns; /* of a change; 0: none yet */
-	int64_t hold_ns; /* until then `last` stays, unless all sources have answered; 0: no hold */
+	struct groups **parts; /* scratch of job_set */
+	struct groups *last; /* delivered last */
+	struct event *timer; /* the next check for changes */
+	int64_t due_ns; /* of the timer; 0: not set */
+	int64_t delivered_ns; /* the last delivery of a change; 0: none yet */
+	int64_t hold_ns; /* `last` stays until then or until all sources answered; 0: no hold */
 };
 
 struct generation {
@@ -52,7 +51,7 @@ struct discovery {
 	discovery_update_fn update;
 	void *ctx;
 	int64_t answer_ns;
-	/* the loop's thread */
+	/* only the loop's thread */
 	struct source_env env;
 	struct sources *sources;
 	struct generation *now;
@@ -111,13 +110,14 @@ static void job_deliver(struct job *j)
 {
 	struct discovery *d = j->generation->discovery;
 
+	assert(loop_is_current(d->loop) && j->last);
 	metric_add(&updates, NULL, 1);
 	d->update(d->ctx, j->user, j->last);
 }
 
-/* ---- when to deliver ---- */
+/* ---- deliveries ---- */
 
-static void job_look_at(struct job *j, int64_t due_ns, int64_t now)
+static void job_check_at(struct job *j, int64_t due_ns, int64_t now)
 {
 	if (j->due_ns && j->due_ns <= due_ns)
 		return;
@@ -135,11 +135,11 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 	j->due_ns = 0;
 	if (j->hold_ns && !job_is_complete(j)) {
 		if (j->hold_ns > now) {
-			job_look_at(j, j->hold_ns, now);
+			job_check_at(j, j->hold_ns, now);
 			return;
 		}
 		log_warn("discovery",
-			"new sources have not answered: the job goes on without their targets",
+			"new sources have not answered: the job continues without their targets",
 			LOG_STR("job", j->name));
 	}
 	j->hold_ns = 0;
@@ -157,7 +157,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 	job_deliver(j);
 }
 
-/* A source of the job published. */
+/* A source of the job has published. */
 static void on_changed(void *ctx)
 {
 	struct job *j = ctx;
@@ -165,7 +165,7 @@ static void on_changed(void *ctx)
 
 	if (j->delivered_ns && due < j->delivered_ns + DELIVERY_NS)
 		due = j->delivered_ns + DELIVERY_NS;
-	job_look_at(j, due, now);
+	job_check_at(j, due, now);
 }
 
 /* ---- generations ---- */
@@ -217,6 +217,7 @@ static enum err_code job_init(
 	j->generation = g;
 	j->user = from->user;
 	j->name = str_dup(&g->arena, from->name);
+	assert(from->sd && !find_job(g, from->name)); /* names are distinct */
 	j->timer = evtimer_new(d->env.base, on_timer, j);
 	j->uses = arena_array(&g->arena, struct source_use, sources->n);
 	j->parts = arena_array(&g->arena, struct groups *, sources->n + 1);
@@ -234,7 +235,7 @@ static enum err_code job_init(
 	return ERR_OK;
 }
 
-/* What it delivers first: its set, or the former one's where a source has not answered yet. */
+/* The first delivery: its own set, or the former job's while a source has not answered. */
 static enum err_code job_begin(struct job *j, const struct job *old, struct err *err)
 {
 	if (!old || job_is_complete(j))
@@ -291,7 +292,7 @@ static void apply(void *ctx)
 	for (size_t i = 0; i < g->n; i++) {
 		j = &g->jobs[i];
 		if (j->hold_ns)
-			job_look_at(j, j->hold_ns, clock_monotonic_ns());
+			job_check_at(j, j->hold_ns, clock_monotonic_ns());
 		job_deliver(j);
 	}
 }
@@ -342,6 +343,7 @@ enum err_code discovery_open(
 	struct start s = { .discovery = d, .err = err };
 	enum err_code rc;
 
+	assert(o->update);
 	if (!d)
 		return err_nomem(err, "discovery");
 	d->update = o->update;

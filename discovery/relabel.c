@@ -1,5 +1,6 @@
 #include "discovery/relabel.h"
 
+#include <assert.h>
 #include <nettle/md5.h>
 #include <unicase.h>
 
@@ -11,7 +12,7 @@
 #define SEPARATOR_DEFAULT STR(";")
 #define REGEX_DEFAULT STR("(.*)")
 #define REPLACEMENT_DEFAULT STR("$1")
-/* What a template for a label's name may look like: name characters and references to groups. */
+/* A template of a label's name: characters of names, and references to groups. */
 #define NAME_TEMPLATE STR("(?:(?:[a-zA-Z_]|\\$(?:\\{\\w+\\}|\\w+))+\\w*)+")
 
 static const char *const action_names[RELABEL_ACTIONS] = {
@@ -30,6 +31,7 @@ static const char *const action_names[RELABEL_ACTIONS] = {
 
 const char *relabel_action_name(enum relabel_action a)
 {
+	assert(a < RELABEL_ACTIONS);
 	return action_names[a];
 }
 
@@ -278,7 +280,7 @@ static uint64_t hash_of(struct str s)
 	return h;
 }
 
-/* Code point by code point, as Go's strings.ToLower: one to one, a broken byte becomes U+FFFD. */
+/* One code point at a time, as Go's strings.ToLower. A broken byte becomes U+FFFD. */
 static void buf_add_cased(struct buf *b, struct str s, bool upper)
 {
 	uint32_t c;
@@ -296,7 +298,7 @@ static void buf_add_cased(struct buf *b, struct str s, bool upper)
 	}
 }
 
-/* Label := what scratch holds. The strings live with the builder's arena. */
+/* Sets the label to the bytes of scratch. The strings are in the builder's arena. */
 static enum err_code set_from(
 	struct labels_builder *b, struct str name, const struct buf *scratch, struct err *err)
 {
@@ -332,7 +334,7 @@ static enum err_code apply_replace(
 	return rc;
 }
 
-/* Over a snapshot: what one name becomes is not looked at again. */
+/* Works on a copy of the labels, so that new ones are not mapped again. */
 static enum err_code apply_labelmap(
 	const struct relabel_rule *r, struct labels_builder *b, struct err *err)
 {
@@ -364,7 +366,7 @@ static enum err_code apply_labelmap(
 	return ERR_OK;
 }
 
-/* Deletes the labels whose name matches (or does not). From the end, so that indexes stay true. */
+/* Deletes labels by name, from the end, so that indexes stay valid. */
 static void apply_names(const struct relabel_rule *r, struct labels_builder *b, bool drop_matching)
 {
 	for (size_t i = b->n; i-- > 0;)
@@ -394,6 +396,7 @@ static enum err_code apply(const struct relabel_rule *r, struct labels_builder *
 	case RELABEL_REPLACE:
 		return apply_replace(r, b, joined, err);
 	case RELABEL_HASHMOD:
+		assert(r->modulus > 0);
 		buf_add_u64(&out, hash_of(joined) % r->modulus);
 		rc = set_from(b, r->target_label, &out, err);
 		break;

@@ -1,11 +1,11 @@
 /*
- * Relabelling: rules that rewrite, keep or drop a label set, with Prometheus's exact meaning.
+ * Relabelling: rules that rewrite, keep or drop a label set, exactly as in Prometheus.
  *
- * Errors:    of a rule: ERR_INVALID at its place in the file, with Prometheus's words.
- * Ownership: rules live in the arena they were decoded in; their compiled expressions outside of
- *            it, so relabel_rules_release pairs with a decode.
- * Threads:   rules are immutable once decoded; any number of threads may apply them, each with its
- *            builder.
+ * Errors:    of a rule: ERR_INVALID at its place in the file, in Prometheus's words.
+ * Ownership: rules are in the arena they were decoded in, compiled expressions outside of it:
+ *            relabel_rules_release pairs with a decode.
+ * Threads:   rules are immutable once decoded. Any number of threads may apply them, each with its
+ *            own builder.
  * Source:    Prometheus's model/relabel: the anchored regex ^(?s:RE)$, Go's Regexp.Expand.
  */
 #ifndef DISCOVERY_RELABEL_H
@@ -43,33 +43,26 @@ struct relabel_rules {
 	size_t n;
 };
 
-/*
- * A YAML_CUSTOM decoder of a list of rules into a struct relabel_rules; on failure nothing is left
- * to release.
- */
+/* A YAML_CUSTOM decoder of a list into a struct relabel_rules. On failure it leaves nothing. */
 enum err_code relabel_rules_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *rules, struct err *err);
 void relabel_rules_release(struct relabel_rules *r);
 bool relabel_rules_eq(const struct relabel_rules *a, const struct relabel_rules *b);
 
-/*
- * Called after each rule that was run, with the builder's set as it is then; keep false: the rule
- * dropped it, and it was the last.
- */
+/* Called after each rule with the set as it is then. keep false: this rule dropped it. */
 typedef enum err_code (*relabel_step_fn)(
 	void *ctx, size_t rule, const struct labels_builder *b, bool keep, struct err *err);
 
 /*
- * Applies one rule, or all in order, to the builder's set. *keep false: the set is dropped, and
- * later rules were not run; *dropped_by (may be NULL) then says by which. Strings made live in the
- * builder's arena.
+ * Applies one rule, or all in order, to the builder's set. *keep false: the rule *dropped_by (may
+ * be NULL) dropped the set, and later rules did not run. New strings are in the builder's arena.
  * Errors: ERR_NOMEM, ERR_LIMIT (the arena's budget).
  */
 MUST_CHECK enum err_code relabel_apply_rule(
 	const struct relabel_rule *rule, struct labels_builder *b, bool *keep, struct err *err);
 MUST_CHECK enum err_code relabel_apply(const struct relabel_rules *rules, struct labels_builder *b,
 	bool *keep, size_t *dropped_by, struct err *err);
-/* The same, told step by step; an error of step's ends it. */
+/* The same, with a call of step after each rule. An error of step ends it. */
 MUST_CHECK enum err_code relabel_walk(const struct relabel_rules *rules, struct labels_builder *b,
 	relabel_step_fn step, void *ctx, bool *keep, size_t *dropped_by, struct err *err);
 

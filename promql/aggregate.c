@@ -4,8 +4,9 @@
  *
  * Source: Prometheus's engine, for what NaN does and which labels stay.
  */
-#include "promql/eval.h"
+#include "promql/costs.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

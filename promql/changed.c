@@ -2,15 +2,17 @@
  * changed() and changed_interval(): read both windows slice by slice, each series by itself, and
  * hand the flat costs of its functions to the statistic. A slice is read as a selector with a
  * window of its own would be, so matchers, limits and rounding are those of every other query;
- * series are selected once. changed_words.c says in the infos what the answer stands on.
+ * series are selected once. changed_words.c adds the infos: which data the answer is based on.
  */
 #include "promql/changed.h"
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/map.h"
 #include "promql/changed_words.h"
 #include "promql/frames.h"
-#include "promql/number.h"
+#include "promql/gather.h"
+#include "promql/numeric.h"
 #include "promql/plan.h"
 
 #define SLICE_MIN_NS (5 * NS_PER_S)
@@ -24,11 +26,11 @@ static const struct merging each_series = { .each = true, .in_slices = true };
 struct observations {
 	struct change_observation *v;
 	size_t n, cap;
-	struct window window;
+	struct time_window window;
 	uint32_t slices_n;
 };
 
-struct gathering {
+struct comparison {
 	struct eval *ev;
 	const struct expr *call;
 	struct eval slice; /* reads one slice in an arena of its own */
@@ -46,7 +48,7 @@ struct gathering {
 
 /* ---- slices ---- */
 
-static void find_slices(struct gathering *g, const struct expr *e)
+static void find_slices(struct comparison *g, const struct expr *e)
 {
 	int64_t shortest = INT64_MAX, longest = 0;
 
@@ -72,27 +74,20 @@ static void find_slices(struct gathering *g, const struct expr *e)
 
 static bool series_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return labels_eq(*(const struct labels *)key, ((const struct gathering *)ctx)->series[id]);
+	return labels_eq(*(const struct labels *)key, ((const struct comparison *)ctx)->series[id]);
 }
 
 static enum err_code find_series(
-	struct gathering *g, struct labels metric, uint32_t *out, struct err *err)
+	struct comparison *g, struct labels metric, uint32_t *out, struct err *err)
 {
 	uint64_t hash = labels_hash(metric);
-	struct labels *grown, *at;
+	struct labels *at;
 
 	*out = map_find(&g->map, hash, series_eq, g, &metric);
 	if (*out != MAP_NONE)
 		return ERR_OK;
-	if (g->series_n == g->series_cap) {
-		g->series_cap = g->series_cap ? g->series_cap * 2 : 64;
-		grown = arena_array(g->ev->arena, struct labels, g->series_cap);
-		if (!grown)
-			return eval_nomem(g->ev, err);
-		if (g->series_n)
-			memcpy(grown, g->series, g->series_n * sizeof(*grown));
-		g->series = grown;
-	}
+	if (!arena_array_room(g->ev->arena, &g->series, g->series_n, 1, &g->series_cap))
+		return eval_nomem(g->ev, err);
 	at = &g->series[g->series_n];
 	*at = labels_dup(g->ev->arena, metric); /* the slice's arena goes */
 	if ((metric.n > 0 && !at->v) || !map_add(&g->map, hash, g->series_n))
@@ -101,8 +96,8 @@ static enum err_code find_series(
 	return ERR_OK;
 }
 
-/* What one sample stands for, where types and periods say it. */
-static void add_period(struct gathering *g, const struct profile_value *p)
+/* The cost of one sample, if types and periods say it. */
+static void add_period(struct comparison *g, const struct profile_value *p)
 {
 	const struct profile_type *t = &p->type;
 	int64_t period = 0;
@@ -116,24 +111,18 @@ static void add_period(struct gathering *g, const struct profile_value *p)
 		g->period = period;
 }
 
-static enum err_code add_observation(struct gathering *g, struct observations *o, uint32_t slice,
+static enum err_code add_observation(struct comparison *g, struct observations *o, uint32_t slice,
 	const struct profile_value *p, struct err *err)
 {
-	struct change_observation *grown, *at;
+	struct change_observation *at;
 	struct change_cell *cells;
 	struct frame_sums sums;
 	enum err_code rc;
 
 	if (p->total <= 0)
 		return ERR_OK;
-	if (o->n == o->cap) {
-		o->cap = o->cap ? o->cap * 2 : 256;
-		if (!(grown = arena_array(g->ev->arena, struct change_observation, o->cap)))
-			return eval_nomem(g->ev, err);
-		if (o->n)
-			memcpy(grown, o->v, o->n * sizeof(*grown));
-		o->v = grown;
-	}
+	if (!arena_array_room(g->ev->arena, &o->v, o->n, 1, &o->cap))
+		return eval_nomem(g->ev, err);
 	at = &o->v[o->n];
 	*at = (struct change_observation){ .slice = slice, .total = (double)p->total };
 	if ((rc = find_series(g, p->metric, &at->series, err)) ||
@@ -156,7 +145,7 @@ static enum err_code add_observation(struct gathering *g, struct observations *o
 }
 
 static enum err_code read_slices(
-	struct gathering *g, const struct plan_read *read, struct observations *o, struct err *err)
+	struct comparison *g, const struct plan_read *read, struct observations *o, struct err *err)
 {
 	struct selection s = { .selector = &read->expr->selector,
 		.expr = read->expr,
@@ -172,7 +161,7 @@ static enum err_code read_slices(
 		if (s.window.min_ns < o->window.min_ns)
 			s.window.min_ns = o->window.min_ns;
 		v = (struct value){ .type = VALUE_PROFILES };
-		if ((rc = eval_check(&g->slice, err)) || (rc = sum_selection(&g->slice, &s, &v, err)) ||
+		if ((rc = eval_check(&g->slice, err)) || (rc = gather_selection(&g->slice, &s, &v, err)) ||
 			(rc = profiles_round(&g->slice, &v, err)))
 			break;
 		for (size_t k = 0; k < v.n && !rc; k++)
@@ -183,7 +172,7 @@ static enum err_code read_slices(
 }
 
 static enum err_code read_side(
-	struct gathering *g, const struct expr *arg, struct observations *o, struct err *err)
+	struct comparison *g, const struct expr *arg, struct observations *o, struct err *err)
 {
 	int64_t start = clock_monotonic_ns();
 	uint64_t samples = g->slice.samples;
@@ -194,7 +183,7 @@ static enum err_code read_side(
 	if ((rc = plan_find_read(g->ev, arg, &each_series, &read, err)))
 		return rc;
 	if (read->series_n == 0)
-		return number_refuse_window(g->ev, arg, err);
+		return numeric_refuse_window(g->ev, arg, err);
 	if (read->set->n > 0)
 		rc = read_slices(g, read, o, err);
 	read->reads++;
@@ -205,13 +194,13 @@ static enum err_code read_side(
 
 /* ---- the call ---- */
 
-static struct str function_name(const struct gathering *g, const struct change *c)
+static struct str function_name(const struct comparison *g, const struct change *c)
 {
 	return frames_group(g->frames, c->function)->v[FRAME_FUNCTION];
 }
 
-static enum err_code add_cost(
-	struct gathering *g, struct labels_builder *b, double value, struct value *out, struct err *err)
+static enum err_code add_cost(struct comparison *g, struct labels_builder *b, double value,
+	struct value *out, struct err *err)
 {
 	struct cost *c = &out->costs[out->n++];
 
@@ -221,7 +210,7 @@ static enum err_code add_cost(
 }
 
 static enum err_code report_changed(
-	struct gathering *g, const struct change_output *found, struct value *out, struct err *err)
+	struct comparison *g, const struct change_output *found, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 	enum err_code rc = ERR_OK;
@@ -238,7 +227,7 @@ static enum err_code report_changed(
 }
 
 static enum err_code report_bound(
-	struct gathering *g, const struct change *c, bool is_high, struct value *out, struct err *err)
+	struct comparison *g, const struct change *c, bool is_high, struct value *out, struct err *err)
 {
 	struct labels_builder b;
 
@@ -252,7 +241,7 @@ static enum err_code report_bound(
 
 /* Both bounds of each function; where nothing can be said of any one, those of all. */
 static enum err_code report_intervals(
-	struct gathering *g, const struct change_output *found, struct value *out, struct err *err)
+	struct comparison *g, const struct change_output *found, struct value *out, struct err *err)
 {
 	static const struct change anything = { UINT32_MAX, CHANGE_UNKNOWN, 0, -1, 1 };
 	const struct change *v = found->verdict == CHANGE_JUDGED ? found->v : &anything;
@@ -281,7 +270,7 @@ static struct changed_slices count_slices(const struct observations *o)
 }
 
 static enum err_code explain(
-	struct gathering *g, const struct change_output *found, struct err *err)
+	struct comparison *g, const struct change_output *found, struct err *err)
 {
 	struct changed_words w = {
 		.ev = g->ev, .name = g->call->call.fn->name, .slice_ns = g->slice_ns, .found = found
@@ -294,7 +283,7 @@ static enum err_code explain(
 	return changed_explain(&w, err);
 }
 
-static enum err_code judge(struct gathering *g, double p, struct value *out, struct err *err)
+static enum err_code judge(struct comparison *g, double p, struct value *out, struct err *err)
 {
 	struct change_input in = { .functions_n = g->functions_n,
 		.series_n = g->series_n,
@@ -316,28 +305,26 @@ static enum err_code judge(struct gathering *g, double p, struct value *out, str
 }
 
 /* Both windows are read, once. */
-static enum err_code plan_call(
+enum err_code changed_plan(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	for (size_t k = 0; k < e->call.args_n && !rc; k++)
-		rc = k < 2 ? select_profiles(ev, expr_strip(e->call.args[k]), &each_series, out, err) :
+		rc = k < 2 ? choose_profiles(ev, expr_strip(e->call.args[k]), &each_series, out, err) :
 					 eval_expr(ev, e->call.args[k], out, err);
 	*out = (struct value){ .type = VALUE_COSTS };
 	return rc;
 }
 
-enum err_code call_changed(
+enum err_code changed_eval(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	const struct frames_options by_function = { .fields = FRAME_BIT(FRAME_FUNCTION) };
-	struct gathering g = { .ev = ev, .call = e, .slice = *ev, .has_period = true };
+	struct comparison g = { .ev = ev, .call = e, .slice = *ev, .has_period = true };
 	struct value p = { .scalar = DEFAULT_P };
 	enum err_code rc;
 
-	if (ev->plan->planning)
-		return plan_call(ev, e, out, err);
 	if (e->call.args_n > 2 && (rc = eval_expr(ev, e->call.args[2], &p, err)))
 		return rc;
 	if (!(p.scalar > 0 && p.scalar < 1))

@@ -17,7 +17,7 @@ const char *change_word_name(enum change_word w)
 
 /* ---- too little to judge ---- */
 
-/* Where a side began a while ago and goes on, time will tell. */
+/* A side that began a while ago and goes on: more time will tell. */
 static void add_wait(const struct changed_words *w, const struct changed_slices *s, struct buf *out)
 {
 	if (s->present == 0 || s->first == 0 || s->first + s->present != s->all ||

@@ -8,7 +8,7 @@
 #ifndef PROMQL_CHANGED_WORDS_H
 #define PROMQL_CHANGED_WORDS_H
 
-#include "promql/changed/changed_statistic.h"
+#include "promql/changed/statistic.h"
 #include "promql/eval.h"
 
 struct changed_slices { /* of a side */
@@ -26,7 +26,7 @@ struct changed_words {
 
 /* "changed", "not changed", "cannot tell": the label verdict of changed_interval(). */
 const char *change_word_name(enum change_word w);
-/* Into the infos of the query. Steps of a range say once that some of them cannot tell. */
+/* Adds the query's infos. Steps of a range report only once that some cannot tell. */
 MUST_CHECK enum err_code changed_explain(const struct changed_words *w, struct err *err);
 
 #endif

@@ -3,11 +3,13 @@
  * is shown can be the change, or the two side by side. Where a side is a fraction, all are brought
  * to one exponent.
  */
-#include "promql/eval.h"
+#include "promql/profiles.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/map.h"
+#include "promql/costs.h"
 
 struct pair {
 	struct labels metric;
@@ -99,7 +101,7 @@ static long double magnitude(const struct profile_value *p)
 	return ldexpl(sum, -p->exponent);
 }
 
-/* What all pairs fit in, none of whose sums passes 64 bits then; 0 where all are whole numbers. */
+/* An exponent for all pairs whose sums fit in 64 bits; 0 if all are whole numbers. */
 static int common_exponent(const struct pairing *x, bool normalized, bool *fraction)
 {
 	long double sum = 0;
@@ -242,7 +244,7 @@ static enum err_code diff_pair(struct pairing *x, const struct pair *pair, bool 
 			return rc;
 	if ((a && a->filtered) || (b && b->filtered)) {
 		out->filtered = true;
-		/* Where the base is nothing: what the new side was scaled by is 1, or it is nothing. */
+		/* Without a base the new side was scaled by 1, or is empty. */
 		out->value_size = a ? a->value_size : 0;
 		out->base_size = b ? b->value_size : 0;
 		if ((rc = join_filters(x, a, b, out, err)))
@@ -261,6 +263,7 @@ enum err_code profiles_diff(struct eval *ev, const struct expr *e, const struct 
 	bool fraction;
 	int exponent;
 
+	assert(matching == GROUPING_NONE || matching >= GROUPING_ON);
 	map_init(&x.map);
 	x.pairs = arena_array(ev->arena, struct pair, new_side->n + base_side->n + 1);
 	result.profiles = arena_array(ev->arena, struct profile_value, new_side->n + base_side->n + 1);

@@ -5,7 +5,7 @@
  * compared in place of the content.
  */
 #include "base/map.h"
-#include "promql/eval.h"
+#include "promql/profiles.h"
 
 struct digest {
 	uint64_t v[2];
@@ -33,7 +33,7 @@ static bool is_known(const struct digest *d)
 	return d->v[0] || d->v[1];
 }
 
-/* ---- what ids of one part stand for ---- */
+/* ---- the meaning of a part's ids ---- */
 
 struct reading {
 	const struct partition *p;

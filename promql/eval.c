@@ -1,13 +1,19 @@
 #include "promql/eval.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "promql/changed.h"
+#include "promql/choose.h"
+#include "promql/costs.h"
 #include "promql/filter.h"
-#include "promql/number.h"
+#include "promql/flat.h"
+#include "promql/numeric.h"
+#include "promql/over_time.h"
 #include "promql/plan.h"
+#include "promql/profiles.h"
+#include "promql/reader.h"
 #include "promql/syntax/check.h"
 #include "promql/unit.h"
 
@@ -131,6 +137,7 @@ enum err_code eval_prepare(struct eval *ev, struct err *err)
 {
 	size_t n = add_names(ev, ev->query->root); /* counts first */
 
+	assert(ev->query->root->types); /* checked */
 	if (n == 0)
 		return ERR_OK;
 	if (!(ev->label_names = arena_array(ev->arena, struct str, n)))
@@ -141,13 +148,13 @@ enum err_code eval_prepare(struct eval *ev, struct err *err)
 
 /* ---- profiles ---- */
 
-/* What of profiles is asked for. */
+/* The part of profiles that is wanted. */
 enum want { WANT_CELLS, WANT_TOTALS, WANT_NAMES };
 
 static enum err_code select_noted(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct value *out, struct err *err)
 {
-	enum err_code rc = select_profiles(ev, e, m, out, err);
+	enum err_code rc = choose_profiles(ev, e, m, out, err);
 
 	return rc ? rc : unit_note(ev, e, out, err);
 }
@@ -241,7 +248,7 @@ static enum err_code call_merging(
 	return filters_apply(ev, e, out, err);
 }
 
-/* Of merges, filters, and functions over windows that give profiles. */
+/* Merges, filters, and functions over windows that give profiles. */
 static enum err_code call_merge(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
@@ -338,11 +345,8 @@ static enum err_code call_scalar(
 	struct value v;
 	enum err_code rc = eval_arg(ev, e, 0, VALUE_COSTS, &v, err);
 
-	*out = (struct value){ .type = VALUE_SCALAR, .scalar = NAN };
-	if (!rc && v.n == 1)
-		out->scalar = v.costs[0].value;
-	if (ev->plan && ev->plan->planning) /* what would be NaN may be refused where it goes */
-		out->scalar = 1;
+	if (!rc)
+		*out = (struct value){ .type = VALUE_SCALAR, .scalar = ev->reader->scalar(&v) };
 	return rc;
 }
 
@@ -411,6 +415,12 @@ static enum err_code call_absent(
 	*out->costs = (struct cost){ .metric = metric, .value = 1, .t_ns = ev->t_ns };
 	out->n = v.n == 0;
 	return ERR_OK;
+}
+
+static enum err_code call_changed(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	return ev->reader->changed(ev, e, out, err);
 }
 
 typedef enum err_code (*call_fn)(
@@ -504,7 +514,7 @@ static enum err_code eval_unary(
 	return e->unary.negative ? costs_negated(ev, out, out, err) : ERR_OK;
 }
 
-/* What the check let pass because a name could have stood for something else. */
+/* The check let this pass because the name could have meant something else. */
 static enum err_code no_operator(
 	struct eval *ev, const struct binary *b, unsigned lhs, unsigned rhs, struct err *err)
 {
@@ -567,15 +577,15 @@ static enum err_code eval_kind(
 
 enum err_code eval_exact(struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	bool timed = ev->plan && ev->plan->analyze && !ev->plan->planning;
-	int64_t start = timed ? clock_monotonic_ns() : 0;
+	int64_t start = ev->timed ? clock_monotonic_ns() : 0;
 	enum err_code rc;
 
+	assert(e->types && e->types != VALUE_FRAMES);
 	if ((rc = eval_check(ev, err)))
 		return rc;
 	e = expr_strip(e);
 	rc = eval_kind(ev, e, out, err);
-	if (timed)
+	if (ev->timed)
 		plan_note_time(ev, e, clock_monotonic_ns() - start);
 	return rc;
 }

@@ -1,52 +1,5 @@
 #include "promql/filter.h"
-
-#include <stdlib.h>
-
-#include "base/regex.h"
-#include "promql/frame.h"
-
-/* ---- one filter ---- */
-
-bool filter_is(const struct expr *e)
-{
-	return e->kind == EXPR_CALL && (e->call.fn->flags & FUNCTION_FILTER);
-}
-
-bool filter_is_tag(enum function_id id)
-{
-	return id == FN_TAGFOCUS || id == FN_TAGIGNORE;
-}
-
-size_t filter_regexes(enum function_id id, struct str text)
-{
-	size_t n = 1;
-
-	for (size_t i = 0; filter_is_tag(id) && i < text.len; i++)
-		n += text.ptr[i] == ',';
-	return n;
-}
-
-enum err_code filter_compile(
-	struct filter *f, enum function_id id, struct str text, struct err *err)
-{
-	*f = (struct filter){
-		.id = id, .text = text, .is_empty = text.len == 0, .symbols = frame_means_symbol(text)
-	};
-	if (f->is_empty)
-		return ERR_OK;
-	if (filter_is_tag(id))
-		return tag_match_compile(text, &f->tags, err);
-	return regex_compile(text, 0, &f->re, err);
-}
-
-void filter_release(struct filter *f)
-{
-	regex_free(f->re);
-	tag_match_free(f->tags);
-	*f = (struct filter){ 0 };
-}
-
-/* ---- filters of values ---- */
+#include "promql/profiles.h"
 
 static enum err_code filter_parts(struct eval *ev, struct arena *scratch, const struct filter *f,
 	struct profile_value *p, struct err *err)

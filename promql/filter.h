@@ -13,14 +13,14 @@
  * two are halves of the same stacks that meet in one frame, each stack counts once, also with
  * recursion, and the total of either is cum of what matches.
  *
- * tagfocus, tagignore: "key=VALUES" or "VALUES", of all labels of samples. VALUES is a range of
- * numbers, "32kb", ":64kb", "4mb:", "12kb:64mb", that some number must be in; else expressions by
- * comma: with a key some must match a text of that key, without one each must match some
- * "key:text". Numbers without a unit have the first unit that their key has anywhere in the
- * profile, else bytes ("alignment", "request"), else the key.
+ * tagfocus, tagignore look at all labels of samples (promql/syntax/filter_text.h says what their
+ * texts are). Some number must be in a range. Of expressions with a key, one must match a text of
+ * that key; without a key, each must match some "key:text". Numbers without a unit have the first
+ * unit that their key has anywhere in the profile, else bytes ("alignment", "request"), else the
+ * key.
  *
- * Filters see what a profile costs when it is shown: gauges are rounded. Merging does not care
- * whether a filter stands below or above it, so below it they wait until it is done (filters_wait):
+ * Filters see what a profile costs when it is shown: gauges are rounded. Merging gives
+ * the same below and above a filter, so filters below it wait until it is done (filters_wait):
  * rounding happens once. Profiles keep as total what it was before the first filter.
  *
  * Errors:    ERR_INVALID, ERR_LIMIT of an expression, without a place; the arena's ERR_LIMIT.
@@ -32,25 +32,7 @@
 #define PROMQL_FILTER_H
 
 #include "promql/eval.h"
-
-/* One filter, compiled. */
-struct filter {
-	enum function_id id;
-	struct str text; /* as given: the caller's */
-	bool is_empty; /* filters nothing */
-	bool symbols; /* is tried on mangled names too: frame_means_symbol */
-	struct regex *re; /* of frames */
-	struct tag_match *tags; /* of tagfocus, tagignore */
-};
-
-bool filter_is(const struct expr *e); /* a call of one of them */
-bool filter_is_tag(enum function_id id);
-/* Free with filter_release, also after an error. */
-MUST_CHECK enum err_code filter_compile(
-	struct filter *f, enum function_id id, struct str text, struct err *err);
-void filter_release(struct filter *f);
-/* How many expressions there are in a filter's text. */
-size_t filter_regexes(enum function_id id, struct str text);
+#include "promql/syntax/filter_text.h"
 
 /* Filters under e wait below its merges. */
 bool filters_wait(const struct expr *e);
@@ -60,16 +42,13 @@ MUST_CHECK enum err_code filters_apply(
 
 /* ---- filter_stacks.c ---- */
 
-/* What the filter, not one of tags, leaves of a part of profile p. */
+/* Filters one part of p by its stacks; not for filters of tags. */
 MUST_CHECK enum err_code filter_stacks(struct eval *ev, struct arena *scratch,
 	const struct filter *f, const struct profile_value *p, const struct part *part,
 	struct part *out, struct err *err);
 
 /* ---- filter_tags.c ---- */
 
-MUST_CHECK enum err_code tag_match_compile(
-	struct str text, struct tag_match **out, struct err *err);
-void tag_match_free(struct tag_match *m); /* NULL is fine */
 /* The cells of p whose labels match (ignore: do not). out has p's parts, which are changed. */
 MUST_CHECK enum err_code tag_match_cells(struct eval *ev, struct arena *scratch,
 	const struct tag_match *m, bool ignore, const struct profile_value *p, struct part *out,

@@ -8,6 +8,7 @@
 #include "base/regex.h"
 #include "promql/filter.h"
 #include "promql/frame.h"
+#include "promql/profiles.h"
 #include "tsdb/symbols/derive.h"
 
 /* ---- sets of ids ---- */
@@ -75,6 +76,7 @@ struct stacks {
 	struct arena *a; /* scratch */
 	struct eval *ev;
 	const struct filter *f;
+	bool symbols; /* the filter is tried on mangled names too: frame_means_symbol */
 	const struct partition *p;
 	const struct part *part;
 	struct pruned pruned;
@@ -178,7 +180,7 @@ static bool function_matches(struct stacks *s, uint32_t id)
 		else
 			yes = regex_match(s->f->re, name) ||
 				regex_match(s->f->re, sym_string(s->p, fn->filename));
-		if (!yes && s->f->symbols && fn->shown)
+		if (!yes && s->symbols && fn->shown)
 			yes = regex_match(s->f->re, frame_symbol(s->p, fn));
 		s->functions_known[id >> 6] |= bit;
 		*match |= yes ? bit : 0;
@@ -251,7 +253,7 @@ static enum err_code judge_place(struct stacks *s, struct place *at, struct err 
 			at->whole.n = id == FN_HIDE ? 0 : at->l.lines_n;
 		else if ((rc = choose_lines(s, at, id == FN_SHOW, &at->whole, err)))
 			return rc;
-		/* What has no lines is hidden by its mapping only, but never shown. */
+		/* A location without lines can be hidden by its mapping, and is never shown. */
 		at->matches = at->whole.n == 0 && (id == FN_SHOW || at->l.lines_n > 0 || by_mapping);
 		return ERR_OK;
 	}
@@ -454,7 +456,12 @@ static enum err_code make_stacks(struct stacks *s, struct part *out, struct err 
 enum err_code filter_stacks(struct eval *ev, struct arena *scratch, const struct filter *f,
 	const struct profile_value *p, const struct part *part, struct part *out, struct err *err)
 {
-	struct stacks s = { .a = scratch, .ev = ev, .f = f, .p = part->partition, .part = part };
+	struct stacks s = { .a = scratch,
+		.ev = ev,
+		.f = f,
+		.symbols = frame_means_symbol(f->text),
+		.p = part->partition,
+		.part = part };
 	enum err_code rc;
 
 	if ((rc = pruned_init(&s.pruned, p, part, scratch, err)))

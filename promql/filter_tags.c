@@ -1,143 +1,10 @@
 /*
- * tagfocus and tagignore: what their texts say, and which label sets they match. A label set is
- * asked once; a cell is a look-up.
+ * tagfocus and tagignore: which label sets their texts match. A label set is tested once; a cell is
+ * a look-up.
  */
-#include <stdlib.h>
-
 #include "base/regex.h"
 #include "promql/filter.h"
 #include "proto/report/pprof_unit.h"
-
-struct tag_match {
-	struct str key; /* len 0: any */
-	bool is_range, has_min, has_max;
-	double min, max;
-	struct str unit; /* that both are in */
-	struct regex **re;
-	size_t n;
-	char text[]; /* what key and unit point into */
-};
-
-/* ---- ranges ---- */
-
-struct quantity {
-	int64_t v;
-	struct str unit;
-};
-
-/* "+12kb" from the start of s; what it took is gone from s. */
-static bool take_quantity(struct str *s, struct quantity *out, bool *too_great)
-{
-	size_t i = 0, digits;
-	bool negative = false;
-	uint64_t v;
-
-	if (s->len > 0 && (s->ptr[0] == '+' || s->ptr[0] == '-'))
-		negative = s->ptr[i++] == '-';
-	digits = i;
-	while (i < s->len && s->ptr[i] >= '0' && s->ptr[i] <= '9')
-		i++;
-	if (i == digits)
-		return false;
-	if (!str_to_u64((struct str){ s->ptr + digits, i - digits }, &v) || v > (uint64_t)INT64_MAX) {
-		*too_great = true;
-		return false;
-	}
-	out->v = negative ? -(int64_t)v : (int64_t)v;
-	digits = i;
-	while (i < s->len && ((s->ptr[i] | 32) >= 'a' && (s->ptr[i] | 32) <= 'z'))
-		i++;
-	out->unit = (struct str){ s->ptr + digits, i - digits };
-	*s = (struct str){ s->ptr + i, s->len - i };
-	return true;
-}
-
-static bool take_colon(struct str *s)
-{
-	if (s->len == 0 || s->ptr[0] != ':')
-		return false;
-	*s = (struct str){ s->ptr + 1, s->len - 1 };
-	return true;
-}
-
-/* False: it is not a range. The second number is in the first one's unit where it has none. */
-static bool parse_range(struct tag_match *m, struct str s, bool *too_great)
-{
-	struct quantity q;
-	struct str unit;
-	bool colon = take_colon(&s);
-
-	if (!take_quantity(&s, &q, too_great))
-		return false;
-	m->min = m->max = pprof_unit_scale(q.v, q.unit, q.unit, &m->unit);
-	m->has_min = !colon;
-	m->has_max = true;
-	if (s.len == 0)
-		return true;
-	if (colon || !take_colon(&s))
-		return false;
-	m->has_max = false;
-	if (s.len == 0)
-		return true;
-	if (!take_quantity(&s, &q, too_great) || s.len > 0)
-		return false;
-	m->max = pprof_unit_scale(q.v, q.unit, m->unit, &unit);
-	m->has_max = true;
-	return str_eq(unit, m->unit);
-}
-
-/* ---- compiling ---- */
-
-static enum err_code compile_list(struct tag_match *m, struct str text, struct err *err)
-{
-	size_t n = filter_regexes(FN_TAGFOCUS, text), end;
-	enum err_code rc;
-
-	if (!(m->re = calloc(n, sizeof(struct regex *))))
-		return err_set(err, ERR_NOMEM, "filter: out of memory");
-	for (;; text = (struct str){ text.ptr + end + 1, text.len - end - 1 }) {
-		for (end = 0; end < text.len && text.ptr[end] != ','; end++)
-			;
-		rc = regex_compile((struct str){ text.ptr, end }, 0, &m->re[m->n], err);
-		if (rc)
-			return rc;
-		m->n++;
-		if (end == text.len)
-			return ERR_OK;
-	}
-}
-
-enum err_code tag_match_compile(struct str text, struct tag_match **out, struct err *err)
-{
-	struct tag_match *m = calloc(1, sizeof(*m) + text.len + 1);
-	bool too_great = false;
-	ptrdiff_t equals;
-
-	if (!m)
-		return err_set(err, ERR_NOMEM, "filter: out of memory");
-	*out = m;
-	memcpy(m->text, text.ptr, text.len);
-	text.ptr = m->text;
-	equals = str_find(text, STR("="));
-	if (equals >= 0) {
-		m->key = (struct str){ text.ptr, (size_t)equals };
-		text = (struct str){ text.ptr + equals + 1, text.len - (size_t)equals - 1 };
-	}
-	m->is_range = parse_range(m, text, &too_great);
-	if (too_great)
-		return err_set(err, ERR_INVALID, "a number of the range exceeds 64 bits");
-	return m->is_range ? ERR_OK : compile_list(m, text, err);
-}
-
-void tag_match_free(struct tag_match *m)
-{
-	if (!m)
-		return;
-	for (size_t i = 0; i < m->n; i++)
-		regex_free(m->re[i]);
-	free(m->re);
-	free(m);
-}
 
 /* ---- units ---- */
 
@@ -292,7 +159,7 @@ enum err_code tag_match_cells(struct eval *ev, struct arena *scratch, const stru
 	for (size_t i = 0; i < p->parts_n && !rc; i++)
 		rc = match_part(ev, scratch, m, ignore, &p->parts[i], units, &text, &out[i], err);
 	if (!rc && buf_failed(&text))
-		rc = err_set(err, ERR_NOMEM, "filter: out of memory");
+		rc = err_nomem(err, "filter");
 	buf_release(&text);
 	return rc;
 }

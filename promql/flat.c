@@ -3,8 +3,12 @@
  */
 #include <math.h>
 
+#include "base/array.h"
+#include "promql/costs.h"
 #include "promql/filter.h"
+#include "promql/flat.h"
 #include "promql/frames.h"
+#include "promql/profiles.h"
 
 struct flat {
 	struct eval *ev;
@@ -59,17 +63,11 @@ static enum err_code add_cost(
 {
 	const struct frame_group *g = frames_group(x->frames, group);
 	struct labels_builder b;
-	struct cost *grown, *c;
+	struct cost *c;
 	enum err_code rc;
 
-	if (x->out->n == x->cap) {
-		x->cap = x->cap ? x->cap * 2 : 64;
-		if (!(grown = arena_array(x->ev->arena, struct cost, x->cap)))
-			return eval_nomem(x->ev, err);
-		if (x->out->n)
-			memcpy(grown, x->out->costs, x->out->n * sizeof(*grown));
-		x->out->costs = grown;
-	}
+	if (!arena_array_room(x->ev->arena, &x->out->costs, x->out->n, 1, &x->cap))
+		return eval_nomem(x->ev, err);
 	c = &x->out->costs[x->out->n];
 	labels_builder_init(&b, x->ev->arena, base);
 	for (unsigned i = 0; i < FRAME_FIELDS; i++)

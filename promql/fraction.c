@@ -2,8 +2,9 @@
  * Profiles that are quotients: rates, means of levels. Each series is multiplied by a factor of its
  * own, so there is no common divisor; costs are kept in units of 2^-62 until they are shown.
  */
-#include "promql/eval.h"
+#include "promql/profiles.h"
 
+#include <assert.h>
 #include <math.h>
 
 #include "base/clock.h"
@@ -48,6 +49,7 @@ struct factor over_factor(enum over_time over, const struct profile_type *type,
 {
 	whole rows = stats->rows ? stats->rows : 1, elapsed = 1, profiled = 1;
 
+	assert(window_ns > 0 || over != OVER_RATE);
 	if (stats->elapsed_ns > 0 && stats->profiled_ns > 0) {
 		elapsed = (whole)stats->elapsed_ns;
 		profiled = (whole)stats->profiled_ns;
@@ -94,6 +96,8 @@ static void settle(struct profile_value *p, int shift)
 {
 	__int128 half = shift ? (__int128)1 << (shift - 1) : 0, v;
 
+	assert(p->fraction && p->divisor == FRACTION_ONE);
+	assert(shift >= 0 && shift < 127);
 	for (size_t i = 0; i < p->parts_n; i++) {
 		struct part *part = &p->parts[i];
 		size_t k = 0;

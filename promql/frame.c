@@ -2,34 +2,9 @@
 
 #include <inttypes.h>
 
-#include "base/regex.h"
+#include "proto/report/prune.h"
 
 /* ---- names ---- */
-
-struct str frame_path_base(struct str path)
-{
-	size_t start;
-
-	if (path.len == 0)
-		return STR(".");
-	while (path.len > 1 && path.ptr[path.len - 1] == '/')
-		path.len--;
-	for (start = path.len; start > 0 && path.ptr[start - 1] != '/'; start--)
-		;
-	return start == path.len ? STR("/") : (struct str){ path.ptr + start, path.len - start };
-}
-
-struct str frame_binary_name(struct arena *a, struct str objfile)
-{
-	struct str base;
-	char *text;
-
-	if (objfile.len == 0)
-		return STR("<unknown>");
-	base = frame_path_base(objfile);
-	text = arena_printf(a, "[" STR_FMT "]", STR_ARG(base));
-	return (struct str){ text, text ? base.len + 2 : 0 };
-}
 
 static struct str binary_of(const struct partition *p, const struct sym_location *l)
 {
@@ -85,54 +60,9 @@ bool frame_symbol_matches(const struct matcher *m, const struct partition *p,
 	return m->op == MATCH_NE || m->op == MATCH_NRE ? yes && name_matches : yes || name_matches;
 }
 
-/* ---- dropping ---- */
+/* ---- pruning ---- */
 
-struct str frame_simplified(struct str name)
-{
-	static const char *const kept[] = { "(anonymous namespace)", "operator()" };
-	size_t i = 0;
-
-	if (name.len > 0 && name.ptr[0] == '.')
-		name = (struct str){ name.ptr + 1, name.len - 1 };
-	while (i < name.len) {
-		struct str rest = { name.ptr + i, name.len - i };
-		size_t step = 1;
-
-		for (size_t k = 0; k < 2; k++)
-			if (str_has_prefix(rest, str_of(kept[k])))
-				step = strlen(kept[k]);
-		if (step == 1 && name.ptr[i] == '(')
-			return (struct str){ name.ptr, i };
-		i += step;
-	}
-	return name;
-}
-
-void frame_filter_init(struct frame_filter *f, struct str drop, struct str keep)
-{
-	*f = (struct frame_filter){ 0 };
-	if (drop.len == 0 || regex_compile(drop, REGEX_ANCHORED | REGEX_LONG, &f->drop, NULL))
-		return;
-	if (keep.len > 0 && regex_compile(keep, REGEX_ANCHORED | REGEX_LONG, &f->keep, NULL))
-		frame_filter_release(f);
-}
-
-void frame_filter_release(struct frame_filter *f)
-{
-	regex_free(f->drop);
-	regex_free(f->keep);
-	*f = (struct frame_filter){ 0 };
-}
-
-bool frame_filter_drops(const struct frame_filter *f, struct str name)
-{
-	if (!f->drop || name.len == 0)
-		return false;
-	name = frame_simplified(name);
-	return regex_match(f->drop, name) && !(f->keep && regex_match(f->keep, name));
-}
-
-void frame_filter_of_profile(const struct profile_value *p, struct str *drop, struct str *keep)
+void profile_drop_frames(const struct profile_value *p, struct str *drop, struct str *keep)
 {
 	const struct sym_header *h;
 
@@ -148,122 +78,77 @@ void frame_filter_of_profile(const struct profile_value *p, struct str *drop, st
 		}
 }
 
-/* ---- a partition's stacks ---- */
-
-/* Only what the part's stacks refer to is looked at: other ids may stand for nothing. */
-
-enum location_fate { LOCATION_UNKNOWN, LOCATION_STAYS, LOCATION_CUT_BELOW, LOCATION_CUT };
-enum function_fate { FUNCTION_UNKNOWN, FUNCTION_STAYS, FUNCTION_GOES };
-
-/* Nodes below a kept frame may be cut; those that are have all below them cut. */
-enum { NODE_USED = 1, NODE_SEEN_KEPT = 2, NODE_CUT = 4 };
-
-struct pruning {
-	struct pruned *to;
-	const struct partition *p;
-	struct frame_filter filter;
-	uint32_t nodes_n;
-	char *functions, *locations, *nodes; /* what is known of each */
-};
-
-static bool function_goes(struct pruning *x, uint32_t id)
+static uint32_t lines_n(const void *ctx, uint32_t location)
 {
-	char *fate = &x->functions[id];
-
-	if (*fate == FUNCTION_UNKNOWN)
-		*fate = frame_filter_drops(&x->filter, sym_function_name(x->p, sym_function(x->p, id))) ?
-			FUNCTION_GOES :
-			FUNCTION_STAYS;
-	return *fate == FUNCTION_GOES;
+	return sym_location(ctx, location)->lines_n;
 }
 
-static char fate_of_location(struct pruning *x, uint32_t id)
+static uint32_t line_function(const void *ctx, uint32_t location, uint32_t line)
 {
-	const struct sym_location *l = sym_location(x->p, id);
-	char *fate = &x->locations[id];
-	uint32_t k = l->lines_n;
-
-	if (*fate != LOCATION_UNKNOWN)
-		return *fate;
-	while (k > 0 && !function_goes(x, l->lines[k - 1].function))
-		k--;
-	if (k == 0)
-		*fate = LOCATION_STAYS;
-	else if (k == l->lines_n)
-		*fate = LOCATION_CUT;
-	else {
-		*fate = LOCATION_CUT_BELOW;
-		x->to->line_skip[id] = k;
-	}
-	return *fate;
+	return sym_location(ctx, location)->lines[line].function;
 }
 
-static void mark_used(struct pruning *x, const struct part *part)
+static struct str function_name(const void *ctx, uint32_t function)
+{
+	return sym_function_name(ctx, sym_function(ctx, function));
+}
+
+/* Marks the part's nodes and those above them. Other nodes may refer to ids that do not exist. */
+static void mark_used(const struct part *part, char *used, uint32_t nodes_n)
 {
 	for (size_t i = 0; i < part->n; i++)
-		x->nodes[part->cells[i].stack] = NODE_USED;
-	for (uint32_t i = x->nodes_n; i-- > 1;)
-		if (x->nodes[i])
-			x->nodes[sym_node(x->p, i).parent] = NODE_USED;
+		used[part->cells[i].stack] = 1;
+	for (uint32_t i = nodes_n; i-- > 1;)
+		if (used[i])
+			used[sym_node(part->partition, i).parent] = 1;
 }
 
-static void prune_nodes(struct pruning *x)
+/* states: on entry whether a node is used, on return its enum prune_state. */
+static void prune_nodes(
+	struct prune *prune, const struct partition *p, char *states, uint32_t nodes_n, uint32_t *stack)
 {
-	uint32_t *stack = x->to->stack;
-	char *state = x->nodes;
-
-	for (uint32_t i = 1; i < x->nodes_n; i++) {
+	states[0] = PRUNE_AT_ROOT;
+	for (uint32_t i = 1; i < nodes_n; i++) {
 		struct sym_node node;
-		char above, fate;
 
-		if (!state[i])
+		if (!states[i])
 			continue;
-		node = sym_node(x->p, i);
-		above = state[node.parent];
-		stack[i] = i;
-		state[i] = above;
-		if (above & NODE_CUT) {
-			stack[i] = stack[node.parent];
-			continue;
-		}
-		fate = fate_of_location(x, node.location);
-		if (fate == LOCATION_STAYS)
-			state[i] = NODE_USED | NODE_SEEN_KEPT;
-		else if (above & NODE_SEEN_KEPT) {
-			state[i] |= NODE_CUT;
-			if (fate == LOCATION_CUT)
-				stack[i] = stack[node.parent];
-		}
+		node = sym_node(p, i);
+		states[i] = (char)prune_next(prune, (enum prune_state)states[node.parent], node.location);
+		stack[i] = states[i] == PRUNE_ENDED ? stack[node.parent] : i;
 	}
 }
 
 enum err_code pruned_init(struct pruned *r, const struct profile_value *profile,
 	const struct part *part, struct arena *a, struct err *err)
 {
-	struct pruning x = {
-		.to = r, .p = part->partition, .nodes_n = part->n ? part->cells[part->n - 1].stack + 1 : 1
-	};
-	uint32_t locations = sym_locations_n(x.p);
+	const struct partition *p = part->partition;
+	const struct prune_source source = { .ctx = p,
+		.locations_n = sym_locations_n(p),
+		.functions_n = sym_functions_n(p),
+		.lines_n = lines_n,
+		.line_function = line_function,
+		.function_name = function_name };
+	uint32_t nodes_n = part->n ? part->cells[part->n - 1].stack + 1 : 1;
 	struct str drop, keep;
-	enum err_code rc = ERR_OK;
+	struct prune prune;
+	char *states;
+	enum err_code rc;
 
 	*r = (struct pruned){ 0 };
-	frame_filter_of_profile(profile, &drop, &keep);
-	frame_filter_init(&x.filter, drop, keep);
-	if (!x.filter.drop)
-		return ERR_OK;
-	x.functions = arena_array(a, char, sym_functions_n(x.p) + 1);
-	x.locations = arena_array(a, char, locations + 1);
-	x.nodes = arena_array(a, char, x.nodes_n);
-	r->stack = arena_array(a, uint32_t, x.nodes_n);
-	r->line_skip = arena_array(a, uint32_t, locations + 1);
-	if (x.functions && x.locations && x.nodes && r->stack && r->line_skip) {
-		mark_used(&x, part);
-		prune_nodes(&x);
+	profile_drop_frames(profile, &drop, &keep);
+	if ((rc = prune_init(&prune, &source, drop, keep, a, err)) || !prune.active)
+		return rc;
+	states = arena_array(a, char, nodes_n);
+	r->stack = arena_array(a, uint32_t, nodes_n);
+	if (states && r->stack) {
+		mark_used(part, states, nodes_n);
+		prune_nodes(&prune, p, states, nodes_n, r->stack);
+		r->line_skip = prune.line_skip;
 		r->active = true;
 	} else {
 		rc = arena_fail(a, "pruning", err);
 	}
-	frame_filter_release(&x.filter);
+	prune_release(&prune);
 	return rc;
 }

@@ -1,65 +1,47 @@
 /*
- * Frames as reports show them: the name of what has none, and what drop_frames takes away.
+ * Frames as reports show them: their names, and the stacks that pruning leaves.
  *
  * Ownership: names point into symbols or into the arena.
  * Threads:   any.
- * Source:    google/pprof: internal/graph (names), profile/prune.go.
+ * Source:    google/pprof, internal/graph.
  */
 #ifndef PROMQL_FRAME_H
 #define PROMQL_FRAME_H
 
 #include "promql/value.h"
+#include "proto/report/frame_text.h"
 
-/* The last element of a path, as Go's filepath.Base; "." of an empty one. */
-struct str frame_path_base(struct str path);
-/* "[base]" of a binary, "<unknown>" of none; ptr is NULL when the arena fails. */
-struct str frame_binary_name(struct arena *a, struct str objfile);
-/* The function's name; where there is none, or no line (NULL), the binary's. */
+/* The function's name; without one, or without a line (NULL), the binary's. */
 struct str frame_name(struct arena *a, const struct partition *p, const struct sym_location *l,
 	const struct sym_line *line);
 
-/* The same, but what has no name is "[base+0x1f]", by its place in the binary's mapping. */
+/* The same, but a frame without a name is "[base+0x1f]": its place in its binary. */
 struct str frame_address_name(struct arena *a, const struct partition *p,
 	const struct sym_location *l, const struct sym_line *line);
 
 /*
- * Names are matched as they are shown. An expression with "_Z" or "_R" at its beginning, or at that
- * of an alternative, is about symbols: it is tried on them too, so that one that was written for
- * mangled names finds what it did.
+ * Expressions match names as they are shown. An expression that begins with "_Z" or "_R", or has
+ * an alternative that does, is about symbols: it is also tried on mangled names, so that it finds
+ * what it was written for.
  */
 bool frame_means_symbol(struct str expression);
-/* The mangled name of what is shown demangled; "": it is no such function. */
+/* The mangled name of a function that is shown demangled, else "". */
 struct str frame_symbol(const struct partition *p, const struct sym_function *f);
-/* What a matcher of functions says of f, where it says name_matches of the name that is shown. */
+/*
+ * Whether a matcher of functions matches f; name_matches: whether it matches the name that is
+ * shown.
+ */
 bool frame_symbol_matches(const struct matcher *m, const struct partition *p,
 	const struct sym_function *f, bool name_matches);
 
-/* Without a leading dot and the argument list; "(anonymous namespace)" and "operator()" stay. */
-struct str frame_simplified(struct str name);
+/* drop_frames and keep_frames of a profile, from its first header that has any. */
+void profile_drop_frames(const struct profile_value *p, struct str *drop, struct str *keep);
 
-/*
- * drop_frames and keep_frames, compiled. An expression that does not compile drops nothing, as in
- * pprof. Free with frame_filter_release.
- */
-struct frame_filter {
-	struct regex *drop, *keep;
-};
-void frame_filter_init(struct frame_filter *f, struct str drop, struct str keep);
-void frame_filter_release(struct frame_filter *f);
-bool frame_filter_drops(const struct frame_filter *f, struct str name);
-
-/* Of a profile: those of its first header that has any. */
-void frame_filter_of_profile(const struct profile_value *p, struct str *drop, struct str *keep);
-
-/*
- * The stacks of a partition without what was dropped. A frame whose name is dropped goes with all
- * that it calls, if a frame that stays stands above it; inlined frames below a dropped one go
- * everywhere.
- */
+/* The stacks of a partition after pruning (proto/report/prune.h). */
 struct pruned {
-	bool active; /* false: everything stays, the arrays are NULL */
-	uint32_t *stack; /* per node: the node that its stack ends at now */
-	uint32_t *line_skip; /* per location: lines gone from the innermost end */
+	bool active; /* false: all frames stay, the arrays are NULL */
+	uint32_t *stack; /* per node: the node where its stack ends now */
+	uint32_t *line_skip; /* per location: how many of its innermost lines go */
 };
 MUST_CHECK enum err_code pruned_init(struct pruned *r, const struct profile_value *p,
 	const struct part *part, struct arena *a, struct err *err);

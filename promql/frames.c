@@ -12,10 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "promql/frame.h"
 
-/* What a location's frames are, per partition. */
+/* The frames of a location, per partition. */
 struct frames_of {
 	struct partition *partition;
 	uint32_t *first; /* per location: index into ids + 1 of its head; 0: not looked at yet */
@@ -167,7 +168,6 @@ static enum err_code intern(
 	struct frames *f, const struct frame_group *key, uint32_t *out, struct err *err)
 {
 	uint64_t hash = hash_bytes(key->objfile.ptr, key->objfile.len, (uint64_t)key->start_line);
-	struct frame_group *grown;
 	uint32_t id;
 
 	for (unsigned i = 0; i < FRAME_FIELDS; i++)
@@ -175,15 +175,8 @@ static enum err_code intern(
 			hash = hash_bytes(key->v[i].ptr, key->v[i].len, hash + i);
 	id = map_find(&f->map, hash, group_eq, f, key);
 	if (id == MAP_NONE) {
-		if (f->groups_n == f->groups_cap) {
-			f->groups_cap = f->groups_cap ? f->groups_cap * 2 : 256;
-			grown = arena_alloc_raw(f->ev->arena, f->groups_cap, sizeof(*grown));
-			if (!grown)
-				return eval_nomem(f->ev, err);
-			if (f->groups_n)
-				memcpy(grown, f->groups, f->groups_n * sizeof(*grown));
-			f->groups = grown;
-		}
+		if (!arena_array_room(f->ev->arena, &f->groups, f->groups_n, 1, &f->groups_cap))
+			return eval_nomem(f->ev, err);
 		id = (uint32_t)f->groups_n;
 		if (!map_add(&f->map, hash, id))
 			return eval_nomem(f->ev, err);

@@ -12,7 +12,7 @@
 #ifndef PROMQL_FRAMES_H
 #define PROMQL_FRAMES_H
 
-#include "promql/eval.h"
+#include "promql/profiles.h"
 
 #define FRAME_BIT(field) (1u << (field))
 #define GROUP_NONE UINT32_MAX

@@ -6,8 +6,11 @@
  * rollups have too; then it is read as the only one. Where only some samples are asked for, each
  * scrape is read.
  */
+#include "promql/over_time.h"
 #include "base/clock.h"
-#include "promql/number.h"
+#include "promql/costs.h"
+#include "promql/gather.h"
+#include "promql/numeric.h"
 #include "promql/unit.h"
 
 static enum over_time over_of(const struct expr *e)
@@ -41,17 +44,17 @@ bool over_is(const struct expr *e)
 static enum err_code are_numbers(
 	struct eval *ev, const struct expr *selector, bool *out, struct err *err)
 {
-	struct number_ranges numbers;
+	struct numeric_ranges numbers;
 	struct db_series *series;
 	enum err_code rc;
 	size_t n;
 
 	if (selector->selector.name.len) {
-		rc = number_select(ev, selector, &numbers, err);
+		rc = numeric_select(ev, selector, &numbers, err);
 		*out = numbers.n > 0;
 		return rc;
 	}
-	rc = select_series(ev, selector, &series, &n, err);
+	rc = choose_series(ev, selector, &series, &n, err);
 	*out = n == 0;
 	return rc;
 }
@@ -69,7 +72,7 @@ enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merg
 		return rc;
 	if (numbers)
 		return call_over_time(ev, e, out, err);
-	rc = select_profiles(ev, selector, &over, out, err);
+	rc = choose_profiles(ev, selector, &over, out, err);
 	return rc ? rc : unit_note(ev, selector, out, err);
 }
 
@@ -105,7 +108,7 @@ enum err_code call_count_over(
 		return rc;
 	if (numbers)
 		return call_over_time(ev, e, out, err);
-	if ((rc = select_profiles(ev, selector, &each, &v, err)))
+	if ((rc = choose_profiles(ev, selector, &each, &v, err)))
 		return rc;
 	*out = (struct value){ .type = VALUE_COSTS };
 	if (!(out->costs = arena_array(ev->arena, struct cost, v.n + 1)))
@@ -179,7 +182,7 @@ static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
 		one.n = 1;
 		one.groups_n = 1;
 		one.totals_only = false;
-		if ((rc = eval_check(ev, err)) || (rc = sum_selection(ev, &one, &v, err)))
+		if ((rc = eval_check(ev, err)) || (rc = gather_selection(ev, &one, &v, err)))
 			break;
 		if (v.n > 0)
 			compare(

@@ -1,10 +1,12 @@
 #include "promql/plan.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "promql/number.h"
-#include "promql/sum.h"
+#include "promql/gather.h"
+#include "promql/numeric.h"
+#include "promql/over_time.h"
 
 #define STEPS_LOOKED_AT 4u /* of a range: the others are taken to be like them */
 
@@ -45,7 +47,7 @@ static enum err_code nomem(struct eval *ev, struct err *err)
 static enum err_code find_set(struct eval *ev, const struct expr *e, const struct merging *m,
 	const struct chosen_set **out, struct err *err)
 {
-	struct plan *p = ev->plan;
+	struct query_plan *p = ev->plan;
 	struct chosen_set *set = p->sets;
 	struct merging *kept;
 	enum err_code rc;
@@ -60,7 +62,7 @@ static enum err_code find_set(struct eval *ev, const struct expr *e, const struc
 		*kept = *m;
 		set->selector = &e->selector;
 		set->merging = kept;
-		if ((rc = select_set(ev, e, m, set, err)))
+		if ((rc = choose_set(ev, e, m, set, err)))
 			return rc;
 		set->next = p->sets;
 		p->sets = set;
@@ -70,7 +72,7 @@ static enum err_code find_set(struct eval *ev, const struct expr *e, const struc
 }
 
 static struct plan_read *look_up(
-	const struct plan *p, const struct expr *e, const struct merging *m, bool numbers)
+	const struct query_plan *p, const struct expr *e, const struct merging *m, bool numbers)
 {
 	for (struct plan_read *r = p->reads; r; r = r->next)
 		if (!r->set == numbers && expr_eq(r->expr, e) &&
@@ -89,6 +91,7 @@ static bool is_pinned(const struct eval *ev, const struct expr *e)
 
 static uint64_t steps_of(const struct eval *ev, const struct expr *e)
 {
+	assert(ev->mode != EVAL_RANGE || (ev->step_ns > 0 && ev->start_ns <= ev->end_ns));
 	return is_pinned(ev, e) ? 1 : (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
 }
 
@@ -116,6 +119,7 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 	struct plan_read *r = look_up(ev->plan, e, m, false);
 	enum err_code rc;
 
+	assert(e->kind == EXPR_SELECTOR);
 	if (!r) {
 		if ((rc = find_set(ev, e, m, &set, err)))
 			return rc;
@@ -128,9 +132,18 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 		r->series_n = set->series_n;
 		r->elements = set->groups_n;
 	}
-	r->places += ev->plan->planning;
 	*out = r;
 	return ERR_OK;
+}
+
+enum err_code plan_note_read(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct plan_read **out, struct err *err)
+{
+	enum err_code rc = plan_find_read(ev, e, m, out, err);
+
+	if (!rc)
+		(*out)->places++;
+	return rc;
 }
 
 /* ---- estimates ---- */
@@ -159,7 +172,7 @@ static void add(struct sum_estimate *to, const struct sum_estimate *from)
 		a[i] += b[i];
 }
 
-/* What one step of a read costs, in samples. */
+/* The cost of one step of a read, in samples. */
 static uint64_t cost_of(const struct plan_read *r)
 {
 	const struct sum_estimate *e = &r->estimate;
@@ -170,7 +183,7 @@ static uint64_t cost_of(const struct plan_read *r)
 	return (e->samples + pieces * PLAN_PIECE_SAMPLES) / r->steps;
 }
 
-static struct selection selection_of(const struct plan_read *r, const struct window *window)
+static struct selection selection_of(const struct plan_read *r, const struct time_window *window)
 {
 	enum over_time over = r->merging.over;
 
@@ -191,7 +204,7 @@ static uint64_t memory_of(const struct eval *ev, const struct plan_read *r)
 {
 	const struct sum_estimate *e = &r->estimate;
 	uint64_t each = r->merging.in_slices ? sizeof(struct profile_value) + sizeof(struct part) :
-										   sum_group_bytes(ev, cost_of(r), false);
+										   gather_group_bytes(ev, cost_of(r), false);
 	uint64_t cells = 0;
 
 	if (ev->mode == EVAL_RANGE && !r->pinned) /* which of them live in one step is not known */
@@ -204,21 +217,23 @@ static uint64_t memory_of(const struct eval *ev, const struct plan_read *r)
 }
 
 /* Steps and series are each far below 2^32. */
-static void visit(struct plan *p, uint64_t n, uint64_t each)
+static void visit(struct query_plan *p, uint64_t n, uint64_t each)
 {
 	p->series_steps += n;
 	if (__builtin_add_overflow(p->visits, n * each, &p->visits))
 		p->visits = UINT64_MAX;
 }
 
-enum err_code plan_estimate(struct eval *ev, struct plan_read *r, struct err *err)
+enum err_code plan_note_values(
+	struct eval *ev, struct plan_read *r, struct value *out, struct err *err)
 {
 	uint64_t n = r->steps < STEPS_LOOKED_AT ? r->steps : STEPS_LOOKED_AT;
-	struct plan *p = ev->plan;
+	struct query_plan *p = ev->plan;
 	struct selection s;
-	struct window w;
+	struct time_window w;
 	enum err_code rc = ERR_OK;
 
+	assert(r->set && r->places > 0);
 	if (r->places > 1)
 		return ERR_OK;
 	r->first = selector_window(ev, &r->expr->selector, time_of_step(ev, r, 0));
@@ -257,8 +272,8 @@ enum err_code plan_numbers(struct eval *ev, const struct expr *e, const struct d
 		return rc;
 	r->places = 1;
 	r->series_n = r->elements = n;
-	r->first = number_window(ev, &e->selector, time_of_step(ev, r, 0));
-	r->last = number_window(ev, &e->selector, time_of_step(ev, r, r->steps - 1));
+	r->first = numeric_window(ev, &e->selector, time_of_step(ev, r, 0));
+	r->last = numeric_window(ev, &e->selector, time_of_step(ev, r, r->steps - 1));
 	/* Read in slices: each value about once. */
 	rc = db_estimate(ev->querier, all, n, NULL, r->first.min_ns, r->last.max_ns, SUM_WINDOW,
 		SUM_CELLS, &r->estimate, err);
@@ -317,14 +332,14 @@ static bool copy_value(struct arena *a, const struct value *from, struct value *
 static enum err_code read_now(
 	struct eval *ev, struct plan_read *r, struct value *out, struct err *err)
 {
-	struct window w = selector_window(ev, &r->expr->selector, ev->t_ns);
+	struct time_window w = selector_window(ev, &r->expr->selector, ev->t_ns);
 	struct selection s = selection_of(r, &w);
 	int64_t start = clock_monotonic_ns();
 	uint64_t samples = ev->samples;
 	enum err_code rc;
 
 	if (!(rc = over_choose(ev, &s, err)) && !(rc = rate_windows(ev, &s, err)) && s.n > 0)
-		rc = sum_selection(ev, &s, out, err);
+		rc = gather_selection(ev, &s, out, err);
 	r->reads++;
 	r->samples += ev->samples - samples;
 	r->took_ns += clock_monotonic_ns() - start;
@@ -340,6 +355,7 @@ enum err_code plan_read_values(
 	struct eval in = *ev;
 	enum err_code rc;
 
+	assert(r->set && r->set->n > 0);
 	if (r->places < 2 && !stays)
 		return read_now(ev, r, out, err);
 	if (!r->has_kept || (!stays && r->kept_ns != ev->t_ns)) {
@@ -389,7 +405,7 @@ static void forget_counts(struct plan_read *r)
 	r->took_ns = 0;
 }
 
-enum err_code plan_fork(const struct plan *p, struct arena *a, struct plan *out)
+enum err_code plan_fork(const struct query_plan *p, struct arena *a, struct query_plan *out)
 {
 	struct plan_read **end = &out->reads;
 
@@ -411,7 +427,7 @@ enum err_code plan_fork(const struct plan *p, struct arena *a, struct plan *out)
 	return ERR_OK;
 }
 
-void plan_add_counts(struct eval *ev, struct plan *from)
+void plan_add_counts(struct eval *ev, struct query_plan *from)
 {
 	struct plan_read *to = ev->plan->reads;
 
@@ -446,7 +462,7 @@ static const char *with_commas(char *out, size_t size, uint64_t v)
 	return out;
 }
 
-enum err_code plan_check(const struct plan *p, struct err *err)
+enum err_code plan_check(const struct query_plan *p, struct err *err)
 {
 	char a[40], b[40], c[40];
 
@@ -487,6 +503,7 @@ size_t plan_series_max(const struct eval *ev, const struct expr *e, struct serie
 {
 	uint64_t max = ev->budget ? left_of(ev->budget) / each.bytes : UINT64_MAX, looked;
 
+	assert(each.bytes > 0);
 	if (ev->plan && ev->plan->checked && each.samples) {
 		looked = ev->plan->samples_max / (each.samples * steps_of(ev, e));
 		max = looked < max ? looked : max;
@@ -498,7 +515,7 @@ size_t plan_series_max(const struct eval *ev, const struct expr *e, struct serie
 enum err_code plan_refuse_series(const struct eval *ev, const struct expr *e,
 	struct series_cost each, uint64_t about, struct err *err)
 {
-	struct plan p = { .samples_max = UINT64_MAX };
+	struct query_plan p = { .samples_max = UINT64_MAX };
 	char a[40], b[40], c[40];
 	enum err_code rc;
 
@@ -518,7 +535,7 @@ enum err_code plan_refuse_series(const struct eval *ev, const struct expr *e,
 enum err_code plan_query(struct eval *ev, struct err *err)
 {
 	struct eval over_nothing = *ev;
-	struct plan *p = ev->plan;
+	struct query_plan *p = ev->plan;
 	struct arena scratch;
 	struct value v;
 	struct err why;
@@ -526,10 +543,10 @@ enum err_code plan_query(struct eval *ev, struct err *err)
 
 	arena_init_shared(&scratch, ev->budget);
 	over_nothing.arena = &scratch;
-	p->planning = true;
+	over_nothing.reader = &reader_notes;
+	over_nothing.timed = false;
 	rc = ev->mode == EVAL_RANGE ? eval_totals(&over_nothing, ev->query->root, &v, &why) :
 								  eval_expr(&over_nothing, ev->query->root, &v, &why);
-	p->planning = false;
 	ev->numbers = over_nothing.numbers;
 	arena_release(&scratch);
 	if (ev->budget)
@@ -539,7 +556,7 @@ enum err_code plan_query(struct eval *ev, struct err *err)
 		p->partial = true;
 		rc = ERR_OK;
 	}
-	if (rc && err)
-		*err = why;
+	if (rc)
+		err_copy(err, &why);
 	return rc;
 }

@@ -18,7 +18,8 @@
 #ifndef PROMQL_PLAN_H
 #define PROMQL_PLAN_H
 
-#include "promql/eval.h"
+#include "promql/choose.h"
+#include "promql/reader.h"
 
 /* A series looked at in a step costs as much as so many samples; a numeric one as so many. */
 #define PLAN_SERIES_SAMPLES 100u
@@ -26,18 +27,7 @@
 /* A record, chunk or row that is opened, beside what is in it. */
 #define PLAN_PIECE_SAMPLES 50u
 
-/* Series that a selector's name and matchers chose, their columns and groups. */
-struct chosen_set {
-	struct chosen_set *next;
-	const struct selector *selector; /* the first that asked; windows do not count */
-	const struct merging *merging; /* likewise; what is read of the values does not count */
-	struct chosen *v; /* ascending by group */
-	size_t n, series_n; /* series_n 0: no series at all */
-	uint32_t groups_n;
-	bool by_labels; /* some are split by labels of samples */
-};
-
-/* What places of the query that ask for the same read. */
+/* A read that one or more places of the query ask for. */
 struct plan_read {
 	struct plan_read *next; /* in the order they are met */
 	const struct expr *expr; /* a selector: the first such place */
@@ -47,10 +37,10 @@ struct plan_read {
 	unsigned places;
 	bool pinned; /* the window is the same in all steps */
 	uint64_t steps; /* how often it is read */
-	struct window first, last;
+	struct time_window first, last;
 	struct sum_estimate estimate; /* of all steps */
 	uint64_t elements; /* of a step */
-	/* What was read: */
+	/* Counted while reading: */
 	uint64_t reads, samples, profiles;
 	int64_t took_ns;
 	/* Kept for the other places: of the step at kept_ns, or of all where it is pinned. */
@@ -67,11 +57,10 @@ struct plan_node {
 	int64_t took_ns;
 };
 
-struct plan {
+struct query_plan {
 	struct plan_read *reads;
 	struct chosen_set *sets;
 	struct plan_node *nodes;
-	bool planning; /* evaluating over nothing */
 	bool analyze; /* expressions are timed */
 	bool checked; /* it is evaluated where it keeps the limits; else only explained */
 	bool partial; /* planning ended early: the evaluation will say why */
@@ -89,12 +78,16 @@ struct plan {
 /* Fills ev->plan; ev is set up for the first step. */
 MUST_CHECK enum err_code plan_query(struct eval *ev, struct err *err);
 /* ERR_LIMIT: more than the query may read. */
-MUST_CHECK enum err_code plan_check(const struct plan *p, struct err *err);
+MUST_CHECK enum err_code plan_check(const struct query_plan *p, struct err *err);
 /* The read of e, a selector, asked for like this; series are selected where they are not yet. */
 MUST_CHECK enum err_code plan_find_read(struct eval *ev, const struct expr *e,
 	const struct merging *m, struct plan_read **out, struct err *err);
-/* While planning: what the read costs. */
-MUST_CHECK enum err_code plan_estimate(struct eval *ev, struct plan_read *r, struct err *err);
+/* The same while planning: one place more asks for it. */
+MUST_CHECK enum err_code plan_note_read(struct eval *ev, const struct expr *e,
+	const struct merging *m, struct plan_read **out, struct err *err);
+/* While planning: notes once what the read costs; *out stays as it is. */
+MUST_CHECK enum err_code plan_note_values(
+	struct eval *ev, struct plan_read *r, struct value *out, struct err *err);
 /* Its values in this step. */
 MUST_CHECK enum err_code plan_read_values(
 	struct eval *ev, struct plan_read *r, struct value *out, struct err *err);
@@ -104,7 +97,7 @@ MUST_CHECK enum err_code plan_numbers(struct eval *ev, const struct expr *e,
 /*
  * Before series of a selector are held: how many there may be. More of them, of so many bytes each
  * at least, would not fit into the query's memory, or be looked at too often, each counting as so
- * many samples. 0: no limit. plan_refuse_series: what the query is told where there are more.
+ * many samples. 0: no limit. plan_refuse_series: the error if there are more.
  */
 struct series_cost {
 	uint64_t bytes, samples;
@@ -117,47 +110,19 @@ void plan_count_numbers(struct eval *ev, const struct expr *e, uint64_t values, 
  * A plan for another thread of the same query, once a step was evaluated: series and what was read
  * for all steps are shared, what is counted is its own. In the arena.
  */
-MUST_CHECK enum err_code plan_fork(const struct plan *p, struct arena *a, struct plan *out);
-/* What was counted there is counted here, and there no more. */
-void plan_add_counts(struct eval *ev, struct plan *from);
-/* Of an expression that was evaluated. */
+MUST_CHECK enum err_code plan_fork(
+	const struct query_plan *p, struct arena *a, struct query_plan *out);
+/* Moves the counts of `from` to ev's plan. */
+void plan_add_counts(struct eval *ev, struct query_plan *from);
+/* Adds the time of an expression that was evaluated. */
 void plan_note_time(struct eval *ev, const struct expr *e, int64_t took_ns);
-
-/* ---- select.c, select_fit.c, select_cost.c, sum.c ---- */
-
-/* What is asked of the database for a selector. */
-struct asked_series {
-	const struct expr *expr;
-	const struct merging *m; /* NULL: series alone are asked for */
-	const struct type_pattern *pattern; /* those without such a type are left out; NULL: none is */
-	const struct matcher *sent;
-	size_t sent_n;
-	bool withheld; /* there are matchers that may leave out others */
-};
-/*
- * The series, in ev->arena. ERR_LIMIT where they are more than the query has memory or samples for:
- * that is told before they are held, and from some of them.
- */
-MUST_CHECK enum err_code select_held(struct eval *ev, const struct asked_series *asked,
-	struct db_series **out, size_t *n, struct err *err);
-
-/* ERR_INVALID: columns that were chosen cannot be put together. */
-MUST_CHECK enum err_code select_check_types(
-	struct eval *ev, const struct expr *e, const struct chosen *v, size_t n, struct err *err);
-
-/* In ev->whole. */
-MUST_CHECK enum err_code select_set(struct eval *ev, const struct expr *e, const struct merging *m,
-	struct chosen_set *out, struct err *err);
-/* Adds what reading the selection once costs. */
-MUST_CHECK enum err_code estimate_selection(
-	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err);
 
 /* ---- explain.c ---- */
 
 struct json;
 /* One object: the tree of expressions, with what selectors read; see web/api/README.md. */
-void plan_json(struct json *j, const struct parsed *q, const struct plan *p);
+void plan_json(struct json *j, const struct parsed *q, const struct query_plan *p);
 /* The same as lines of text. */
-void plan_print(struct buf *out, const struct parsed *q, const struct plan *p);
+void plan_print(struct buf *out, const struct parsed *q, const struct query_plan *p);
 
 #endif

@@ -4,11 +4,15 @@
  * Merging groups elements by labels. A label that samples carry splits an element: each of its
  * cells goes where its label set says.
  */
-#include "promql/eval.h"
+#include "promql/profiles.h"
 
+#include <assert.h>
 #include <math.h>
 
+#include "base/array.h"
 #include "base/map.h"
+#include "promql/choose.h"
+#include "promql/costs.h"
 #include "tsdb/symbols/partition.h" /* sort_keys */
 
 /* ---- cells ---- */
@@ -26,6 +30,7 @@ enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err
 	struct cell *cells = arena_alloc_raw(ev->arena, n + 1, sizeof(*cells));
 	__int128 *wide = part->wide ? arena_alloc_raw(ev->arena, n + 1, sizeof(*wide)) : NULL;
 
+	assert(part->partition);
 	if (!keys || !order || !cells || (part->wide && !wide) || n > UINT32_MAX)
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < n; i++) {
@@ -93,6 +98,7 @@ enum err_code profile_totals(struct profile_value *p, struct err *err)
 
 double profile_total_cost(const struct profile_value *p)
 {
+	assert(p->divisor >= 0);
 	if (p->divisor)
 		return (double)((long double)p->wide_total / (long double)p->divisor);
 	return ldexp((double)(p->value_total - p->base_total), -p->exponent);
@@ -112,6 +118,7 @@ static __int128 divide(__int128 v, int64_t divisor)
 {
 	__int128 q = v / divisor, r = v % divisor;
 
+	assert(divisor > 0);
 	if (r < 0 ? -r * 2 >= divisor : r * 2 >= divisor)
 		q += r < 0 ? -1 : 1;
 	return q;
@@ -121,6 +128,7 @@ static enum err_code round_profile(struct eval *ev, struct profile_value *p, str
 {
 	enum err_code rc;
 
+	assert(p->divisor > 0);
 	if ((rc = profile_join_epochs(ev, p, err)))
 		return rc;
 	for (size_t i = 0; i < p->parts_n; i++) {
@@ -199,17 +207,10 @@ static enum err_code find_group(
 {
 	uint64_t hash = labels_hash(metric);
 	uint32_t id = map_find(&g->map, hash, group_eq, g, &metric);
-	struct group *grown;
 
 	if (id == MAP_NONE) {
-		if (g->groups_n == g->groups_cap) {
-			g->groups_cap = g->groups_cap ? g->groups_cap * 2 : 16;
-			if (!(grown = arena_array(g->ev->arena, struct group, g->groups_cap)))
-				return eval_nomem(g->ev, err);
-			if (g->groups_n)
-				memcpy(grown, g->groups, g->groups_n * sizeof(*grown));
-			g->groups = grown;
-		}
+		if (!arena_array_room(g->ev->arena, &g->groups, g->groups_n, 1, &g->groups_cap))
+			return eval_nomem(g->ev, err);
 		id = (uint32_t)g->groups_n;
 		if (!map_add(&g->map, hash, id))
 			return eval_nomem(g->ev, err);
@@ -222,23 +223,15 @@ static enum err_code find_group(
 static enum err_code add_piece(
 	struct grouped *g, uint32_t group, const struct part *from, struct part cells, struct err *err)
 {
-	struct piece *grown;
-
-	if (g->pieces_n == g->pieces_cap) {
-		g->pieces_cap = g->pieces_cap ? g->pieces_cap * 2 : 16;
-		if (!(grown = arena_array(g->ev->arena, struct piece, g->pieces_cap)))
-			return eval_nomem(g->ev, err);
-		if (g->pieces_n)
-			memcpy(grown, g->pieces, g->pieces_n * sizeof(*grown));
-		g->pieces = grown;
-	}
+	if (!arena_array_room(g->ev->arena, &g->pieces, g->pieces_n, 1, &g->pieces_cap))
+		return eval_nomem(g->ev, err);
 	g->groups[group].last = g->pieces_n;
 	g->groups[group].pieces_n++;
 	g->pieces[g->pieces_n++] = (struct piece){ group, from, cells };
 	return ERR_OK;
 }
 
-/* What all elements of a group have in common, and what adds up beside the cells. */
+/* Keeps what all elements of a group share, and adds up the rest beside the cells. */
 static void join_profile(struct group *into, const struct profile_value *p)
 {
 	struct profile_value *v = &into->p;
@@ -557,6 +550,8 @@ enum err_code profiles_merge(struct eval *ev, const struct value *in, enum group
 	struct value result = { .type = in->n > 0 ? VALUE_PROFILES : in->type };
 	enum err_code rc = ERR_OK;
 
+	assert(!in->n || in->type == VALUE_PROFILES);
+	assert(grouping <= GROUPING_WITHOUT);
 	map_init(&g.map);
 	for (size_t i = 0; i < in->n && !rc; i++)
 		if (i % 1024 != 0 || !(rc = eval_check(ev, err)))

@@ -12,7 +12,9 @@
  * In a window of a hundred intervals one scrape counts a hundredth; and sums of many series over
  * whole hours can be read as one only where all have one window. So these are left as they are.
  */
-#include "promql/eval.h"
+#include "promql/over_time.h"
+
+#include <assert.h>
 
 #include "base/clock.h"
 
@@ -28,7 +30,7 @@ struct pace {
 	int64_t last_ns;
 };
 
-/* Of all epochs of a series. */
+/* Reads the statistics of all epochs of a series. */
 static enum err_code read_stats(struct eval *ev, const struct chosen *c, size_t n, int64_t min_ns,
 	int64_t max_ns, struct sum_stats *out, struct err *err)
 {
@@ -46,7 +48,7 @@ static enum err_code read_stats(struct eval *ev, const struct chosen *c, size_t 
 	return rc;
 }
 
-static enum err_code read_pace(struct eval *ev, const struct window *w, const struct chosen *c,
+static enum err_code read_pace(struct eval *ev, const struct time_window *w, const struct chosen *c,
 	size_t n, struct pace *out, struct err *err)
 {
 	int64_t back_ns = w->max_ns - w->min_ns;
@@ -65,7 +67,7 @@ static enum err_code read_pace(struct eval *ev, const struct window *w, const st
 }
 
 /* The scrape that should have come by the end of the window did so a little later, or still may. */
-static enum err_code is_late(struct eval *ev, const struct window *w, const struct chosen *c,
+static enum err_code is_late(struct eval *ev, const struct time_window *w, const struct chosen *c,
 	size_t n, int64_t near_ns, bool *out, struct err *err)
 {
 	int64_t ahead_ns = 2 * near_ns < LOOK_AHEAD_NS ? 2 * near_ns : LOOK_AHEAD_NS;
@@ -77,7 +79,7 @@ static enum err_code is_late(struct eval *ev, const struct window *w, const stru
 	return rc;
 }
 
-static enum err_code place(struct eval *ev, const struct window *w, struct chosen *c, size_t n,
+static enum err_code place(struct eval *ev, const struct time_window *w, struct chosen *c, size_t n,
 	const struct pace *p, struct err *err)
 {
 	int64_t window_ns = w->max_ns - w->min_ns, near_ns = p->interval_ns / NEAR_PARTS;
@@ -85,6 +87,7 @@ static enum err_code place(struct eval *ev, const struct window *w, struct chose
 	enum err_code rc = ERR_OK;
 	bool late = false;
 
+	assert(n > 0 && p->interval_ns > 0);
 	if (window_ns / p->interval_ns >= LONG_INTERVALS)
 		return ERR_OK;
 	if (window_ns < p->interval_ns) {
@@ -104,7 +107,7 @@ static enum err_code place(struct eval *ev, const struct window *w, struct chose
 	return rc;
 }
 
-void rate_span(const struct selector *s, struct window *first, struct window *last)
+void rate_span(const struct selector *s, struct time_window *first, struct time_window *last)
 {
 	if (!s->rated || s->window_ns >= LONG_NS)
 		return;

@@ -2,8 +2,9 @@
  * Profiles times a number: each cell rounded by itself, so the epochs of a stack are joined first.
  * Of fractions the exponent takes the number's own, and costs do not grow.
  */
-#include "promql/eval.h"
+#include "promql/profiles.h"
 
+#include <assert.h>
 #include <math.h>
 
 struct scale {
@@ -68,6 +69,8 @@ enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct
 	struct scale s = { factor, divide, false };
 	enum err_code rc;
 
+	assert(e->kind == EXPR_BINARY);
+	assert(!in->n || in->type & VALUE_PROFILES);
 	*out = *in;
 	if (!isfinite(factor) || (divide && factor == 0))
 		return eval_fault(ev, e, err, ERR_INVALID, "profiles cannot be %s by %g",

@@ -1,40 +1,26 @@
 /*
- * top(): the rows of `go tool pprof -top -nodecount=k -nodefraction=0`. Fractions are summed per
- * function, ordered and divided as they are, and rounded in the row.
+ * top(): the rows of `go tool pprof -top -nodecount=k -nodefraction=0`. Fractions are summed and
+ * ordered exactly, and rounded in the row.
  */
 #include "promql/frames.h"
 
-#include <math.h>
-#include <stdlib.h>
-
-#include "proto/report/top_order.h"
+#include "proto/report/top_rows.h"
 
 struct ranking {
 	const struct frames *frames;
 	struct frame_sums sums;
 };
 
-static struct top_key key_of(const struct ranking *r, uint32_t group)
+static struct top_key key_of(const void *ctx, uint32_t group)
 {
+	const struct ranking *r = ctx;
 	const struct frame_group *g = frames_group(r->frames, group);
 
 	return (struct top_key){ r->sums.flat[group], r->sums.cum[group], g->v[FRAME_FUNCTION],
 		g->objfile, g->start_line };
 }
 
-static int by_rank(const void *a, const void *b, void *ctx)
-{
-	struct top_key l = key_of(ctx, *(const uint32_t *)a), r = key_of(ctx, *(const uint32_t *)b);
-
-	return top_order(&l, &r);
-}
-
-static double percent(int64_t v, int64_t total)
-{
-	return total == 0 ? 0 : fabs((double)v / (double)total) * 100;
-}
-
-/* total: not rounded, as the sums. */
+/* total is not rounded, nor are the sums. */
 static enum err_code make_rows(struct eval *ev, const struct ranking *r, uint32_t *order, size_t n,
 	int64_t total, struct top_table *out, struct err *err)
 {
@@ -52,9 +38,9 @@ static enum err_code make_rows(struct eval *ev, const struct ranking *r, uint32_
 		flat = r->sums.flat[order[i]];
 		cum = r->sums.cum[order[i]];
 		sum += flat;
-		row->flat_percent = percent(flat, total);
-		row->sum_percent = percent(sum, total);
-		row->cum_percent = percent(cum, total);
+		row->flat_percent = top_percent(flat, total);
+		row->sum_percent = top_percent(sum, total);
+		row->cum_percent = top_percent(cum, total);
 		if (!cost_shift(flat, exponent, &row->flat) || !cost_shift(cum, exponent, &row->cum))
 			return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 	}
@@ -68,20 +54,16 @@ static enum err_code rank(struct eval *ev, struct frames *f, const struct profil
 {
 	struct ranking r = { .frames = f };
 	uint32_t *order;
-	size_t n = 0;
+	size_t n;
 	enum err_code rc;
 
 	if ((rc = frames_sum(f, p, true, &r.sums, err)))
 		return rc;
 	if (!(order = arena_array(ev->arena, uint32_t, r.sums.n + 1)))
 		return eval_nomem(ev, err);
-	for (size_t i = 0; i < r.sums.n; i++) {
-		uint32_t g = r.sums.groups[i];
-
-		if (r.sums.flat[g] != 0 || r.sums.cum[g] != 0)
-			order[n++] = g;
-	}
-	qsort_r(order, n, sizeof(*order), by_rank, &r);
+	for (size_t i = 0; i < r.sums.n; i++)
+		order[i] = r.sums.groups[i];
+	n = top_rows(order, r.sums.n, key_of, &r);
 	out->metric = p->metric;
 	out->type = p->type;
 	out->profiles = p->profiles;
@@ -92,7 +74,7 @@ static enum err_code rank(struct eval *ev, struct frames *f, const struct profil
 	return make_rows(ev, &r, order, n, p->total, out, err);
 }
 
-/* Whoever shows the stacks of a table shows whole numbers. */
+/* The stacks of a table are shown as whole numbers. */
 static enum err_code whole_source(
 	struct eval *ev, const struct profile_value *p, struct top_table *out, struct err *err)
 {

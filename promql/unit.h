@@ -4,7 +4,7 @@
  * While a query is evaluated each selector's unit is noted; afterwards the tree says what became of
  * it. A unit stays where costs are added, chosen or ordered; a share or a quotient of two costs of
  * one unit is "ratio". Multiplying and dividing by a plain number may be a conversion (ns to s), so
- * then, as wherever two units meet, nothing is said.
+ * then, and if two units meet, the unit is not known.
  *
  * Ownership: units live in the query's arena. Private to promql/.
  * Threads:   one evaluation, one thread.
@@ -23,12 +23,12 @@ struct unit_note {
 	struct unit_note *next;
 };
 
-/* What select_profiles gave for e. */
+/* Notes the unit of e's profiles. */
 MUST_CHECK enum err_code unit_note(
 	struct eval *ev, const struct expr *e, const struct value *v, struct err *err);
-/* What was noted by another thread of the same query. */
+/* Adds the notes of another thread of the same query. */
 MUST_CHECK enum err_code unit_join(struct eval *ev, const struct unit_note *from, struct err *err);
-/* Of what the query evaluated to; empty: not known, or none. */
+/* The unit of the query's answer; empty: not known, or none. */
 struct str unit_of_query(const struct eval *ev);
 
 #endif

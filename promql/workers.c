@@ -1,5 +1,6 @@
 #include "promql/workers.h"
 
+#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
@@ -34,6 +35,7 @@ static void remove_job(struct workers *w, struct job *j)
 {
 	struct job **at = &w->jobs;
 
+	mutex_assert_held(&w->lock);
 	while (*at && *at != j)
 		at = &(*at)->next;
 	if (*at)
@@ -73,13 +75,13 @@ enum err_code workers_open(unsigned threads, struct workers **out, struct err *e
 	enum err_code rc = ERR_OK;
 
 	if (!w)
-		return err_set(err, ERR_NOMEM, "query workers: out of memory");
+		return err_nomem(err, "query workers");
 	mutex_init(&w->lock);
 	cond_init(&w->wake);
 	cond_init(&w->done);
 	w->n = threads ? threads : 1;
 	if (!(w->threads = calloc(w->n, sizeof(*w->threads))))
-		rc = err_set(err, ERR_NOMEM, "query workers: out of memory");
+		rc = err_nomem(err, "query workers");
 	for (unsigned i = 0; i + 1 < w->n && !rc; i++)
 		rc = thread_start(&w->threads[i], "query-worker", help, w, err);
 	if (rc) {

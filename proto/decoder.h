@@ -1,6 +1,4 @@
-/*
- * What the files of the decoder share: one decoding under way. Private to proto/pprof_*.c.
- */
+/* The state of one decoding, shared by the files of the decoder. Private to proto/pprof_*.c. */
 #ifndef PROTO_DECODER_H
 #define PROTO_DECODER_H
 
@@ -27,12 +25,12 @@ enum profile_field {
 	F_END
 };
 
-/* Where a message stands in the body. */
+/* The place of a message in the body. */
 struct span {
 	uint32_t at, len;
 };
 
-/* An array that grows: how many items there is room for, how many at first and at most. */
+/* How an array grows: its capacity now, at first, and at most. */
 struct growth {
 	const char *what; /* "lines", for the error at the limit */
 	size_t size; /* of an item */
@@ -52,12 +50,15 @@ struct decoder {
 	struct growth strings, comments, lines, labels, location_ids;
 	uint64_t sample_bytes; /* of all samples */
 	struct id_table mappings, functions, locations;
-	/* Given twice, the last counts and only that one is checked, so not before the end. */
+	/*
+	 * If one is given twice, only the last counts and is checked, so they are checked at the end.
+	 */
 	uint64_t drop_frames, keep_frames, default_sample_type, doc_url, period_type, period_unit;
 };
 
 /*
- * The failures all parts have: the wire's, the arena's, a string's number. i: PPROF_NONE for none.
+ * Errors that all files return: bad wire format, no memory, a string that does not exist. i is
+ * PPROF_NONE for a field of the profile itself.
  */
 enum err_code decoder_wire_fail(struct decoder *d);
 enum err_code decoder_no_memory(struct decoder *d);
@@ -65,14 +66,14 @@ enum err_code decoder_bad_string(
 	struct decoder *d, uint64_t index, const char *kind, uint32_t i, const char *field);
 
 /*
- * A larger copy of an array of n items, or NULL, with d->rc set: no memory, or the limit is
- * reached. The old array stays in the arena until that is released.
+ * Copies an array of n items to a larger one. Returns NULL and sets d->rc if memory is out or the
+ * limit is reached. The old array stays in the arena.
  */
 void *decoder_grow(struct decoder *d, const void *old, uint32_t n, struct growth *g);
 
 /*
- * A tag that is none of a message's: a known field of a wrong type gives NULL, anything else is
- * skipped.
+ * Skips a field that the message's decoder did not take. NULL if it is a known field of a wrong
+ * type.
  */
 static inline wire_pos decoder_skip(uint64_t tag, unsigned known_fields, wire_pos at, wire_pos end)
 {
@@ -82,8 +83,8 @@ static inline wire_pos decoder_skip(uint64_t tag, unsigned known_fields, wire_po
 }
 
 /*
- * A message whose known fields are all numbers, 1 to n: f[number] becomes the last one given.
- * False: it is not well-formed.
+ * Reads a message whose known fields are all numbers, 1 to n: f[number] becomes the last value
+ * given. Returns false if it is not well-formed.
  */
 static inline bool decoder_numbers(wire_pos at, wire_pos end, uint64_t *f, unsigned n)
 {
@@ -102,12 +103,12 @@ static inline bool decoder_numbers(wire_pos at, wire_pos end, uint64_t *f, unsig
 	return true;
 }
 
-/* A ValueType's two strings, not yet checked. */
+/* Reads a ValueType's two strings; the caller checks them. */
 MUST_CHECK enum err_code decoder_type(
 	struct decoder *d, wire_pos at, wire_pos end, uint64_t *type, uint64_t *unit);
-/* Sample types, mappings, functions, locations. */
+/* Decodes sample types, mappings, functions, locations. */
 MUST_CHECK enum err_code decoder_tables(struct decoder *d);
-/* Samples, once all that they refer to is there. */
+/* Decodes samples; the tables they refer to are complete. */
 MUST_CHECK enum err_code decoder_samples(struct decoder *d);
 
 #endif

@@ -3,9 +3,9 @@
 #include "base/demangle/demangle.h"
 
 /*
- * It reads like C++, and not like "Class.<init>" of Java or "pkg.(*T[...]).Method" of Go. The tool
- * makes "::fmt" of Rust's "<A as Debug>::fmt" and "<B as Debug>::fmt", and so one function of
- * many: here such names stay what they are.
+ * True of C++ and false of "Class.<init>" of Java or "pkg.(*T[...]).Method" of Go. The tool turns
+ * both of Rust's "<A as Debug>::fmt" and "<B as Debug>::fmt" into "::fmt", which makes one
+ * function of many; here such names stay as they are.
  */
 static bool looks_like_cpp(struct str name)
 {
@@ -24,7 +24,7 @@ static bool looks_like_cpp(struct str name)
 	return found;
 }
 
-/* Without what stands in brackets; all of it where they do not fit together. */
+/* Appends the name without its parts in brackets, or all of it if the brackets do not match. */
 static void add_without(struct buf *out, struct str name, char open, char close)
 {
 	size_t len = out->len, depth = 0;

@@ -1,5 +1,6 @@
 #include "proto/id_table.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <sys/random.h>
 
@@ -54,13 +55,14 @@ static enum err_code init_hashed(
 		return arena_fail(a, "profile", err);
 	t->mask = slots - 1;
 	if (getrandom(&t->seed, sizeof(t->seed), GRND_NONBLOCK) != (ssize_t)sizeof(t->seed))
-		t->seed = hash_u64((uint64_t)(uintptr_t)t->slots); /* early in boot: the address must do */
+		t->seed = hash_u64((uint64_t)(uintptr_t)t->slots); /* early in boot: use the address */
 	for (i = 0; i < t->n; i++) {
 		for (at = slot_of(t, t->ids[i]); t->slots[at]; at = (at + 1) & t->mask)
 			if (t->ids[t->slots[at] - 1] == t->ids[i])
 				return used_twice(kind, i, t->ids[i], err);
 		t->slots[at] = i + 1;
 	}
+	assert(t->n < slots); /* a look-up ends at a free slot */
 	return ERR_OK;
 }
 
@@ -70,6 +72,7 @@ enum err_code id_table_init(struct id_table *t, struct arena *a, const char *kin
 	uint64_t max = 0, disorder = 0;
 	uint32_t i;
 
+	assert(n < PPROF_NONE && (ids || !n));
 	*t = (struct id_table){ .ids = ids, .n = n };
 	for (i = 0; i < n; i++) {
 		disorder |= ids[i] ^ ((uint64_t)i + 1);

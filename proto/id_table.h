@@ -1,11 +1,11 @@
 /*
- * The ids of a profile's mappings, functions or locations, made dense: id -> index.
+ * Maps the ids of a profile's mappings, functions or locations to indexes.
  *
- * Emitters number from 1 in order (Go, everything google/pprof wrote): then nothing is stored. Ids
- * that are merely small get an array, others (addresses, hashes) an open-addressing table. Its hash
- * is keyed with a random number, so that no target can choose ids that collide.
+ * Most writers number from 1 in order (Go, google/pprof), and then nothing is stored. Ids that
+ * are small get an array; others (addresses, hashes) get an open-addressing table. Its hash has a
+ * random seed, so that no target can choose ids that collide.
  *
- * Errors:    ERR_INVALID: an id of 0 or one used twice. ERR_NOMEM and ERR_LIMIT from the arena.
+ * Errors:    ERR_INVALID: an id is 0 or used twice. ERR_NOMEM and ERR_LIMIT from the arena.
  * Ownership: tables live in the arena; `ids` must outlive them.
  */
 #ifndef PROTO_ID_TABLE_H
@@ -30,7 +30,7 @@ MUST_CHECK enum err_code id_table_init(struct id_table *t, struct arena *a, cons
 
 uint32_t id_table_find_hashed(const struct id_table *t, uint64_t id);
 
-/* PPROF_NONE where no element has the id. */
+/* PPROF_NONE if no element has the id. */
 static inline uint32_t id_table_find(const struct id_table *t, uint64_t id)
 {
 	if (t->in_order)

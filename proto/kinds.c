@@ -1,5 +1,7 @@
 #include "proto/kinds.h"
 
+#include <assert.h>
+
 static const char *const names[] = {
 	[KIND_GAUGE] = "gauge",
 	[KIND_DELTA] = "delta",
@@ -8,6 +10,7 @@ static const char *const names[] = {
 
 const char *value_kind_name(enum value_kind kind)
 {
+	assert((size_t)kind < sizeof(names) / sizeof(names[0]));
 	return names[kind];
 }
 

@@ -51,8 +51,8 @@ struct pprof_location {
 };
 
 /*
- * A string where str is not 0, else a number. Decoded ones are one of the two: num and num_unit are
- * 0 beside a string, and a label of neither is left out.
+ * A string if str is not 0, else a number. Decoded labels are never both: num and num_unit are 0
+ * beside a string, and a label with neither is dropped.
  */
 struct pprof_label {
 	uint32_t key, str, num_unit; /* strings; 0: none */
@@ -104,9 +104,9 @@ struct pprof_limits {
 extern const struct pprof_limits pprof_limits_default;
 
 /*
- * A body as received to wire bytes: gzip (also several members) is inflated, other bytes are passed
- * through. *out points into `a` or is `body` itself. Refused: gzip in gzip, bytes after the last
- * member, an empty body.
+ * Turns a body as received into wire bytes: gzip (of one or more members) is inflated, other
+ * bytes are passed through. *out points into `a` or is `body` itself. Refuses gzip in gzip, bytes
+ * after the last member, an empty body.
  */
 MUST_CHECK enum err_code pprof_inflate(struct arena *a, struct str body,
 	const struct pprof_limits *limits, struct str *out, struct err *err);
@@ -121,9 +121,9 @@ MUST_CHECK enum err_code pprof_decode(struct arena *a, struct str raw,
 MUST_CHECK enum err_code pprof_encode(const struct pprof *p, struct buf *out, struct err *err);
 
 /*
- * Builder: makes a struct pprof piece by piece. Strings are interned and copied; nothing else is
- * deduplicated. All types come before the first sample. For query results and our own profiler.
- * Failed allocations show in pprof_builder_finish; until then calls do nothing and give 0.
+ * Builder: makes a struct pprof piece by piece, for query results and our own profiler. Strings
+ * are interned and copied; nothing else is deduplicated. All types come before the first sample.
+ * pprof_builder_finish reports a failed allocation; until then calls do nothing and return 0.
  */
 struct pprof_builder;
 MUST_CHECK enum err_code pprof_builder_open(
@@ -132,13 +132,13 @@ uint32_t pprof_builder_string(struct pprof_builder *b, struct str s);
 uint32_t pprof_builder_type(struct pprof_builder *b, struct str type, struct str unit);
 uint32_t pprof_builder_mapping(struct pprof_builder *b, const struct pprof_mapping *m);
 uint32_t pprof_builder_function(struct pprof_builder *b, const struct pprof_function *f);
-/* location->line_first/line_n are set by the call from lines[0..n). */
+/* Sets line_first and line_n from lines[0..n). */
 uint32_t pprof_builder_location(struct pprof_builder *b, struct pprof_location location,
 	const struct pprof_line *lines, uint32_t n);
 /* values: one per type. */
 void pprof_builder_sample(struct pprof_builder *b, const uint32_t *locations, uint32_t locations_n,
 	const struct pprof_label *labels, uint32_t labels_n, const int64_t *values);
-/* For the fields that are set directly: times, period, drop_frames, default_sample_type... */
+/* Access to the fields that callers set: times, period, drop_frames, default_sample_type... */
 struct pprof *pprof_builder_profile(struct pprof_builder *b);
 void pprof_builder_comment(struct pprof_builder *b, struct str s);
 MUST_CHECK enum err_code pprof_builder_finish(

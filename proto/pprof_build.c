@@ -1,9 +1,10 @@
 /*
- * The builder. Arrays grow by doubling inside the arena, so at most as much again is left behind as
- * is used; strings are copied there once each, found by a hash table of their numbers.
+ * The builder. Arrays grow inside the arena, where the smaller ones before them stay. Each string
+ * is copied there once; a hash table of their numbers finds it again.
  */
 #include <assert.h>
 
+#include "base/array.h"
 #include "base/map.h"
 #include "proto/pprof.h"
 
@@ -23,39 +24,11 @@ struct pprof_builder {
 };
 
 /*
- * Room for `more` items behind n in an array of *cap; NULL and b->failed when the arena or 32 bits
- * end.
+ * Makes room in an array of the builder, as arena_array_room; does nothing once the builder has
+ * failed.
  */
-static void *grow(
-	struct pprof_builder *b, void *items, size_t n, size_t more, size_t *cap, size_t size)
-{
-	size_t wide;
-	void *to;
-
-	if (b->failed)
-		return items;
-	if (*cap - n >= more)
-		return items;
-	wide = *cap ? *cap * 2 : 16;
-	if (wide < n + more)
-		wide = n + more;
-	to = wide < UINT32_MAX ? arena_alloc_raw(b->a, wide, size) : NULL;
-	if (!to) {
-		b->failed = true;
-		return items;
-	}
-	if (n)
-		memcpy(to, items, n * size);
-	*cap = wide;
-	return to;
-}
-
-#define GROW(b, items, n, more, cap) \
-	do { \
-		size_t cap_ = (cap); \
-		(items) = grow((b), (items), (n), (more), &cap_, sizeof(*(items))); \
-		(cap) = (uint32_t)cap_; \
-	} while (0)
+#define ROOM(b, items, n, more, cap) \
+	((b)->failed = (b)->failed || !arena_array_room((b)->a, &(items), (n), (more), &(cap)))
 
 static bool rehash(struct pprof_builder *b, uint32_t slots_n)
 {
@@ -100,8 +73,8 @@ uint32_t pprof_builder_string(struct pprof_builder *b, struct str s)
 		if (b->hashes[i] == hash && str_eq(b->p.strings[i], s))
 			return i;
 	}
-	GROW(b, b->p.strings, b->p.strings_n, 1, b->strings_cap);
-	GROW(b, b->hashes, b->p.strings_n, 1, b->hashes_cap);
+	ROOM(b, b->p.strings, b->p.strings_n, 1, b->strings_cap);
+	ROOM(b, b->hashes, b->p.strings_n, 1, b->hashes_cap);
 	if (b->failed || !(s = str_dup(b->a, s)).ptr) {
 		b->failed = true;
 		return 0;
@@ -120,7 +93,7 @@ uint32_t pprof_builder_type(struct pprof_builder *b, struct str type, struct str
 	struct pprof_type t = { pprof_builder_string(b, type), pprof_builder_string(b, unit) };
 
 	assert(!b->p.samples_n); /* a sample has as many values as there are types */
-	GROW(b, b->p.types, b->p.types_n, 1, b->types_cap);
+	ROOM(b, b->p.types, b->p.types_n, 1, b->types_cap);
 	if (b->failed)
 		return 0;
 	b->p.types[b->p.types_n] = t;
@@ -129,7 +102,7 @@ uint32_t pprof_builder_type(struct pprof_builder *b, struct str type, struct str
 
 uint32_t pprof_builder_mapping(struct pprof_builder *b, const struct pprof_mapping *m)
 {
-	GROW(b, b->p.mappings, b->p.mappings_n, 1, b->mappings_cap);
+	ROOM(b, b->p.mappings, b->p.mappings_n, 1, b->mappings_cap);
 	if (b->failed)
 		return 0;
 	assert(m->filename < b->p.strings_n && m->build_id < b->p.strings_n);
@@ -139,7 +112,7 @@ uint32_t pprof_builder_mapping(struct pprof_builder *b, const struct pprof_mappi
 
 uint32_t pprof_builder_function(struct pprof_builder *b, const struct pprof_function *f)
 {
-	GROW(b, b->p.functions, b->p.functions_n, 1, b->functions_cap);
+	ROOM(b, b->p.functions, b->p.functions_n, 1, b->functions_cap);
 	if (b->failed)
 		return 0;
 	assert(f->name < b->p.strings_n && f->system_name < b->p.strings_n &&
@@ -153,8 +126,9 @@ uint32_t pprof_builder_location(struct pprof_builder *b, struct pprof_location l
 {
 	uint32_t i;
 
-	GROW(b, b->p.locations, b->p.locations_n, 1, b->locations_cap);
-	GROW(b, b->p.lines, b->p.lines_n, n, b->lines_cap);
+	assert(lines || !n);
+	ROOM(b, b->p.locations, b->p.locations_n, 1, b->locations_cap);
+	ROOM(b, b->p.lines, b->p.lines_n, n, b->lines_cap);
 	if (b->failed)
 		return 0;
 	assert(location.mapping == PPROF_NONE || location.mapping < b->p.mappings_n);
@@ -174,10 +148,11 @@ void pprof_builder_sample(struct pprof_builder *b, const uint32_t *locations, ui
 	struct pprof *p = &b->p;
 	uint32_t i;
 
-	GROW(b, p->samples, p->samples_n, 1, b->samples_cap);
-	GROW(b, p->location_ids, p->location_ids_n, locations_n, b->location_ids_cap);
-	GROW(b, p->labels, p->labels_n, labels_n, b->labels_cap);
-	p->values = grow(b, p->values, b->values_n, p->types_n, &b->values_cap, sizeof(*p->values));
+	assert((locations || !locations_n) && (labels || !labels_n) && (values || !p->types_n));
+	ROOM(b, p->samples, p->samples_n, 1, b->samples_cap);
+	ROOM(b, p->location_ids, p->location_ids_n, locations_n, b->location_ids_cap);
+	ROOM(b, p->labels, p->labels_n, labels_n, b->labels_cap);
+	ROOM(b, p->values, b->values_n, p->types_n, b->values_cap);
 	if (b->failed)
 		return;
 	p->samples[p->samples_n++] = (struct pprof_sample){ p->location_ids_n, locations_n, p->labels_n,
@@ -204,15 +179,28 @@ void pprof_builder_comment(struct pprof_builder *b, struct str s)
 {
 	uint32_t i = pprof_builder_string(b, s);
 
-	GROW(b, b->p.comments, b->p.comments_n, 1, b->comments_cap);
+	ROOM(b, b->p.comments, b->p.comments_n, 1, b->comments_cap);
 	if (!b->failed)
 		b->p.comments[b->p.comments_n++] = i;
+}
+
+/* Checks the fields that callers set themselves, and the count of values. */
+static void check_fields(const struct pprof_builder *b)
+{
+	const struct pprof *p = &b->p;
+
+	assert(p->strings_n > 0 && p->strings[0].len == 0);
+	assert(p->drop_frames < p->strings_n && p->keep_frames < p->strings_n);
+	assert(p->default_sample_type < p->strings_n && p->doc_url < p->strings_n);
+	assert(p->period_type.type < p->strings_n && p->period_type.unit < p->strings_n);
+	assert(b->values_n == (size_t)p->samples_n * p->types_n);
 }
 
 enum err_code pprof_builder_finish(struct pprof_builder *b, struct pprof **out, struct err *err)
 {
 	if (b->failed)
 		return arena_fail(b->a, "profile", err);
+	check_fields(b);
 	*out = &b->p;
 	return ERR_OK;
 }

@@ -1,17 +1,17 @@
 /*
- * Decoding: the wire format into columns, by a reader of our own.
+ * Decoding: the wire format into columns.
  *
- * Emitters write samples before, behind or between the locations they name. So one walk over the
- * body's top level only notes where each message stands, kind by kind; then mappings, functions,
- * locations and samples are decoded in this order, and every id is found when it is met. Kind by
- * kind is also what a branch predictor likes best.
+ * Writers put samples before, behind or between the locations they refer to. So a first walk over
+ * the body's top level only notes the place of each message, by kind. Then mappings, functions,
+ * locations and samples are decoded in this order, so every id is known when it is met. Branches
+ * also predict best kind by kind.
  *
- * What is wrong on the wire (truncation, types) only ends the fast path; pprof_explain finds the
- * words.
+ * An error on the wire (truncation, types) only ends the fast path; pprof_explain words it.
  *
- * Memory: an array is sized once its kind is counted, or grows; each step is held against its limit
- * first.
+ * Memory: an array gets its size once its kind is counted, or grows. Each step is checked against
+ *         its limit first.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -55,6 +55,7 @@ void *decoder_grow(struct decoder *d, const void *old, uint32_t n, struct growth
 	uint64_t cap = g->cap ? (uint64_t)g->cap * 2 : g->first;
 	void *wide;
 
+	assert(n <= g->cap && g->size > 0);
 	if (cap > g->max)
 		cap = g->max;
 	if (cap <= g->cap) {
@@ -72,7 +73,7 @@ void *decoder_grow(struct decoder *d, const void *old, uint32_t n, struct growth
 	return wide;
 }
 
-/* First sizes are what profiles usually have for their length; most arrays then never grow. */
+/* First sizes fit what profiles usually have for their length, so most arrays never grow. */
 static void set_limits(struct decoder *d)
 {
 	uint64_t ids_max = (uint64_t)d->limits->elements_max * LOCATION_IDS_PER_ELEMENT;
@@ -100,8 +101,8 @@ static void set_limits(struct decoder *d)
  * The walk over the top level. */
 
 /*
- * A comment's string is checked when all strings are there; a number that none can have stands
- * for a larger one.
+ * Comments are checked when all strings are read. A number above UINT32_MAX is kept as
+ * UINT32_MAX, which no string has.
  */
 static enum err_code add_comment(struct decoder *d, uint64_t v)
 {
@@ -139,9 +140,9 @@ static enum err_code add_number(struct decoder *d, uint64_t number, uint64_t v)
 	case F_KEEP_FRAMES:
 		d->keep_frames = v;
 		break;
-	case F_TIME_NANOS: /* twice: `cat a.pb b.pb` gives this, and nothing else does */
+	case F_TIME_NANOS: /* only `cat a.pb b.pb` gives it twice */
 		if (p->time_nanos)
-			return err_set(d->err, ERR_INVALID, "time_nanos is there twice: concatenated profiles");
+			return err_set(d->err, ERR_INVALID, "time_nanos appears twice: concatenated profiles");
 		p->time_nanos = (int64_t)v;
 		break;
 	case F_DURATION_NANOS:
@@ -261,14 +262,14 @@ static enum err_code check_strings(struct decoder *d)
 	return ERR_OK;
 }
 
-/* What a body that cannot be read is, where it is known. */
+/* Names the legacy format of a body that is not protobuf, if it is one. */
 static enum err_code name_legacy(const struct decoder *d, enum err_code rc)
 {
 	const char *name = rc == ERR_INVALID ? pprof_legacy(d->raw) : NULL;
 
 	return !name ? rc :
 				   err_set(d->err, ERR_UNSUPPORTED,
-					   "a legacy %s is not read yet: only pprof's protobuf is", name);
+					   "a legacy %s is not supported: only pprof's protobuf is", name);
 }
 
 enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_limits *limits,

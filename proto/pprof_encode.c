@@ -1,7 +1,9 @@
 /*
- * Encoding: columns into protobuf-c's messages, which protobuf-c packs. All of them live in one
- * arena that ends with the call; strings are pointed to, not copied.
+ * Encoding: columns into protobuf-c's messages, which protobuf-c packs. The messages live in one
+ * arena for the time of the call; they point to the strings.
  */
+#include <assert.h>
+
 #include "proto/pprof.h"
 #include "proto/profile.pb-c.h"
 
@@ -14,7 +16,10 @@ typedef Epimetheus__Pprof__Location location_message;
 typedef Epimetheus__Pprof__Line line_message;
 typedef Epimetheus__Pprof__Function function_message;
 
-/* n messages of a kind and the pointers to them that protobuf-c wants. False: the arena failed. */
+/*
+ * Makes n messages of a kind and the pointers to them that protobuf-c needs. False if the arena
+ * fails.
+ */
 #define NEW_MESSAGES(a, type, n, list, items) \
 	(((items) = arena_alloc_raw((a), (n), sizeof(type))) && \
 		((list) = arena_array((a), type *, (n))))
@@ -90,7 +95,7 @@ static bool encode_functions(struct arena *a, const struct pprof *p, profile_mes
 	return true;
 }
 
-/* 0 is none, so that PPROF_NONE becomes 0. */
+/* PPROF_NONE becomes 0, which means none. */
 static uint64_t id_of(uint32_t index)
 {
 	return index == PPROF_NONE ? 0 : (uint64_t)index + 1;
@@ -116,6 +121,7 @@ static bool encode_locations(struct arena *a, const struct pprof *p, profile_mes
 	for (i = 0; i < p->locations_n; i++) {
 		const struct pprof_location *from = &p->locations[i];
 
+		assert(from->line_n <= p->lines_n && from->line_first <= p->lines_n - from->line_n);
 		m->location[i] = &items[i];
 		epimetheus__pprof__location__init(&items[i]);
 		items[i].id = (uint64_t)i + 1;
@@ -193,6 +199,8 @@ enum err_code pprof_encode(const struct pprof *p, struct buf *out, struct err *e
 	struct arena a;
 	size_t n;
 
+	assert(p->strings_n > 0 && p->strings[0].len == 0);
+	assert(p->types_n > 0 || p->samples_n == 0);
 	arena_init(&a, 0);
 	m.time_nanos = p->time_nanos;
 	m.duration_nanos = p->duration_nanos;
@@ -204,7 +212,7 @@ enum err_code pprof_encode(const struct pprof *p, struct buf *out, struct err *e
 	}
 	n = epimetheus__pprof__profile__get_packed_size(&m);
 	if (!buf_reserve(out, n)) {
-		rc = err_set(err, ERR_NOMEM, "encoded profile: out of memory");
+		rc = err_nomem(err, "encoded profile");
 		goto done;
 	}
 	out->len += epimetheus__pprof__profile__pack(&m, (uint8_t *)out->ptr + out->len);

@@ -1,9 +1,10 @@
 /*
- * Why a body is not a profile: the decoder only notices that something is wrong; this walks the
- * same bytes by a table of the messages and says where.
+ * Explains why a body is not a profile. The decoder only notices that something is wrong; this
+ * walks the same bytes by a table of the messages and says where.
  */
 #include "proto/wire.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #define PATH_MAX_BYTES 96
@@ -101,7 +102,7 @@ static enum err_code packed_walk(struct walk *w, wire_pos at, wire_pos end)
 static enum err_code message_walk(
 	struct walk *w, const struct message *m, wire_pos at, wire_pos end);
 
-/* One field's value against the table; `at` stands behind the tag. */
+/* Checks one field's value against the table; `at` is behind the tag. */
 static enum err_code field_walk(
 	struct walk *w, const struct field *f, uint64_t tag, wire_pos at, wire_pos end)
 {
@@ -135,6 +136,7 @@ static enum err_code message_walk(
 	size_t path_len = strlen(w->path);
 	enum err_code rc;
 
+	assert(m->fields_n <= FIELDS_MAX);
 	while (at < end) {
 		const struct field *f = NULL;
 		const char *dot = path_len ? "." : "";
@@ -163,7 +165,10 @@ static enum err_code message_walk(
 	return ERR_OK;
 }
 
-/* HTML, a legacy text profile, "404 page not found": what a wrong path answers. */
+/*
+ * The length of printable text that the body begins with; 0 if it is not text. A wrong path often
+ * answers HTML, a legacy text profile or "404 page not found".
+ */
 static size_t text_prefix(struct str raw)
 {
 	size_t n = 0;

@@ -1,9 +1,9 @@
 #include "proto/pprof_legacy.h"
 
 #define CPU_WORDS 5u
-#define LINES_MAX 1000u /* of comments, before the line that tells */
+#define LINES_MAX 1000u /* of comments, before the first line that is none */
 
-/* How the first line begins that is no comment. */
+/* How the first line that is no comment begins. */
 static const struct {
 	const char *opening, *name;
 } texts[] = {
@@ -22,7 +22,7 @@ static const struct {
 	{ "--- Memory map", "memory map" },
 };
 
-/* The words of the CPU profile are of 4 or 8 bytes, the lowest or the highest byte first. */
+/* The words of a CPU profile have 4 or 8 bytes, in either byte order. */
 static uint64_t word_at(struct str raw, size_t i, size_t bytes, bool high_first)
 {
 	uint64_t v = 0;
@@ -35,7 +35,7 @@ static uint64_t word_at(struct str raw, size_t i, size_t bytes, bool high_first)
 	return v;
 }
 
-/* 0, 3, 0 (1: of Java), the period in microseconds, 0. */
+/* Its first words: 0, 3, 0 (1: Java), the period in microseconds, 0. */
 static const char *cpu_name(struct str raw)
 {
 	for (unsigned form = 0; form < 4; form++) {

@@ -1,6 +1,6 @@
 /*
- * What came before pprof's protobuf: formats that gperftools, jemalloc, Java agents and Go's
- * ?debug=1 still write. They are told by name, not read.
+ * Recognizes the formats before pprof's protobuf, which gperftools, jemalloc, Java agents and
+ * Go's ?debug=1 still write. They are refused by name.
  *
  * Threads: pure function.
  * Source:  google/pprof, profile/legacy_profile.go and legacy_java_profile.go.
@@ -10,7 +10,7 @@
 
 #include "base/str.h"
 
-/* "heap profile (text)", of a body that is not protobuf, inflated; NULL: it is none of them. */
+/* The name of the legacy format of an inflated body, "heap profile (text)"; NULL if it is none. */
 const char *pprof_legacy(struct str raw);
 
 #endif

@@ -1,13 +1,12 @@
-/*
- * Decoding samples: location ids, values and labels, one sample after the other.
- */
+/* Decodes samples: location ids, values and labels, one sample after the other. */
+#include <assert.h>
 #include <inttypes.h>
 
 #include "proto/decoder.h"
 
 /*
- * A label is a string where str is not 0, whatever stands beside it; else a number, unless all is
- * 0: then it is none. What is kept has one of the two.
+ * A label is a string if str is not 0, whatever else it has; else a number. If all are 0 it is
+ * dropped. A kept label is either a string or a number.
  */
 static enum err_code decode_label(struct decoder *d, uint32_t sample, wire_pos at, wire_pos end)
 {
@@ -38,7 +37,7 @@ static enum err_code decode_label(struct decoder *d, uint32_t sample, wire_pos a
 	return ERR_OK;
 }
 
-/* `at` counts through all samples. */
+/* `at` counts the location ids of all samples. */
 static enum err_code bad_location_id(struct decoder *d, uint32_t sample, uint32_t at, uint64_t id)
 {
 	return err_set(d->err, ERR_INVALID,
@@ -46,7 +45,10 @@ static enum err_code bad_location_id(struct decoder *d, uint32_t sample, uint32_
 		at - d->p->samples[sample].location_first, id);
 }
 
-/* Room for the varints of some bytes, which are counted only where a bound on them does not fit. */
+/*
+ * Makes room for the varints in some bytes. They are counted only if there is no room for one per
+ * byte.
+ */
 static enum err_code reserve_location_ids(struct decoder *d, wire_pos at, size_t len)
 {
 	struct growth *g = &d->location_ids;
@@ -99,7 +101,7 @@ static enum err_code decode_sample(struct decoder *d, struct span span, uint32_t
 		if (!(at = wire_varint(at, end, &tag)))
 			return decoder_wire_fail(d);
 		begin = at;
-		if ((tag & 7) == WIRE_BYTES) { /* messages, and numbers packed */
+		if ((tag & 7) == WIRE_BYTES) { /* a message, or packed numbers */
 			if (!(begin = wire_bytes(at, end, &len)))
 				return decoder_wire_fail(d);
 			at = begin + len;
@@ -145,8 +147,9 @@ static enum err_code decode_sample(struct decoder *d, struct span span, uint32_t
 }
 
 /*
- * Values are bounded by what samples can hold as well as by samples x types: each sample before the
- * one under way had all its values, of at least a byte each, so no row is written beyond either.
+ * Samples x types may be far more than the samples can hold, so the bytes of all samples are a
+ * second bound. Each earlier sample had all its values, of at least a byte each, so no row is
+ * written beyond either bound.
  */
 enum err_code decoder_samples(struct decoder *d)
 {
@@ -155,13 +158,15 @@ enum err_code decoder_samples(struct decoder *d)
 	enum err_code rc;
 	uint32_t i;
 
+	/* The tables are decoded. */
+	assert(p->strings_n > 0 && p->types_n == d->spans_n[F_SAMPLE_TYPE]);
 	p->samples_n = d->spans_n[F_SAMPLE];
 	if (p->samples_n && !p->types_n)
 		return err_set(d->err, ERR_INVALID, "sample_type is missing");
 	values = (uint64_t)p->samples_n * p->types_n;
 	if (values > d->sample_bytes)
 		values = d->sample_bytes;
-	d->labels.first = p->samples_n + 16; /* taken when the first label comes */
+	d->labels.first = p->samples_n + 16; /* allocated with the first label */
 	d->location_ids.first = (uint32_t)(d->sample_bytes / 2 + 16);
 	p->samples = arena_alloc_raw(d->a, p->samples_n, sizeof(*p->samples));
 	p->values = arena_alloc_raw(d->a, values, sizeof(*p->values));
@@ -172,5 +177,6 @@ enum err_code decoder_samples(struct decoder *d)
 	for (i = 0; i < p->samples_n; i++)
 		if ((rc = decode_sample(d, d->spans[F_SAMPLE][i], i)))
 			return rc;
+	assert(p->location_ids_n <= d->location_ids.cap && p->labels_n <= d->labels.cap);
 	return ERR_OK;
 }

@@ -1,6 +1,4 @@
-/*
- * Decoding the tables: sample types, mappings, functions, locations with their lines.
- */
+/* Decodes the tables: sample types, mappings, functions, locations with their lines. */
 #include <inttypes.h>
 
 #include "proto/decoder.h"
@@ -105,7 +103,7 @@ static enum err_code decode_location(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint32_t line_first = d->p->lines_n;
-	uint64_t tag, f[6] = { 0 }; /* f[4] is not one: lines are messages */
+	uint64_t tag, f[6] = { 0 }; /* f[4] is not used: lines are messages */
 	enum err_code rc;
 	size_t len;
 
@@ -130,7 +128,7 @@ static enum err_code decode_location(
 	*id = f[1];
 	d->p->locations[i] = (struct pprof_location){
 		.address = f[3],
-		.mapping = id_table_find(&d->mappings, f[2]), /* of one that does not exist: none */
+		.mapping = id_table_find(&d->mappings, f[2]), /* PPROF_NONE if there is no such mapping */
 		.line_first = line_first,
 		.line_n = d->p->lines_n - line_first,
 		.is_folded = f[5] != 0,
@@ -141,7 +139,7 @@ static enum err_code decode_location(
 typedef enum err_code (*decode_fn)(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id);
 
-/* All messages of a kind, and the table of their ids. */
+/* Decodes all messages of a kind and makes the table of their ids. */
 static inline enum err_code decode_all(struct decoder *d, enum profile_field field,
 	const char *kind, decode_fn decode, struct id_table *table)
 {

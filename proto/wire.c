@@ -1,9 +1,9 @@
 #include "proto/wire.h"
 
 /*
- * Up to eight bytes at once, without a branch on how many: the first byte without its high bit ends
- * the varint; what stands behind it is masked off, and the groups of seven bits move together
- * pairwise.
+ * Reads a varint of up to eight bytes without a branch on its length: the first byte without its
+ * high bit ends the varint, what follows is masked off, and the groups of seven bits move
+ * together pairwise.
  */
 static struct wire_number varint_of_word(wire_pos at, uint64_t w, uint64_t stop)
 {

@@ -1,12 +1,11 @@
 /*
- * Protobuf's wire format, read in place: varints, tags and lengths of one message after another.
+ * Protobuf's wire format, read in place: varints, tags and lengths.
  *
- * Every reader takes the position and the end, and returns the new position, or NULL where the
- * bytes end too early. That is all a caller on the hot path looks at; what was wrong, and in which
- * field, is found by pprof_explain, which walks the body again, slowly, once it is known to be
- * refused.
+ * A reader takes the position and the end, and returns the new position, or NULL if the bytes end
+ * too early. The hot path needs no more. Once a body is refused, pprof_explain walks it again,
+ * slowly, and says which field is wrong.
  *
- * A varint is at most ten bytes; bits beyond 64 are dropped, as google/pprof drops them.
+ * A varint has at most ten bytes; bits beyond 64 are dropped, as google/pprof drops them.
  */
 #ifndef PROTO_WIRE_H
 #define PROTO_WIRE_H
@@ -69,20 +68,16 @@ static inline wire_pos wire_bytes(wire_pos at, wire_pos end, size_t *len)
 	return at;
 }
 
-/*
- * Past the value of a field whose tag was read. NULL as well for a wire type that does not exist.
- */
+/* Skips the value of a field whose tag was read. NULL also for an unknown wire type. */
 wire_pos wire_skip(uint64_t tag, wire_pos at, wire_pos end);
 
 /*
- * How many varints end in these bytes: their number where they are nothing but varints, else a
+ * Counts the varints that end in these bytes. If the bytes are not only varints, it is an upper
  * bound.
  */
 size_t wire_count_varints(wire_pos at, size_t len);
 
-/*
- * Sets *err to what in a profile's body does not follow the wire format, and returns ERR_INVALID.
- */
+/* Says in *err where a profile's body breaks the wire format, and returns ERR_INVALID. */
 enum err_code pprof_explain(struct str raw, struct err *err);
 
 #endif

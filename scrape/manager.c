@@ -27,9 +27,9 @@
 METRIC_GAUGE(pools_gauge, "epimetheus_scrape_pools", "Jobs.", NULL);
 METRIC_GAUGE(pool_targets, "epimetheus_scrape_pool_targets", "Target and profile pairs of a job.",
 	"scrape_pool");
-METRIC_COUNTER(syncs, "epimetheus_scrape_pool_syncs_total", "Target sets taken over.", NULL);
+METRIC_COUNTER(syncs, "epimetheus_scrape_pool_syncs_total", "Target sets applied.", NULL);
 METRIC_HISTOGRAM(sync_seconds, "epimetheus_scrape_pool_sync_duration_seconds",
-	"From a job's target groups to what its targets' loops are to change.", NULL);
+	"From a job's target groups to queued changes of its targets.", NULL);
 METRIC_COUNTER(limit_exceeded, "epimetheus_scrape_pool_exceeded_target_limit_total",
 	"Target sets over their job's target_limit.", NULL);
 

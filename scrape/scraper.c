@@ -14,9 +14,9 @@
 METRIC_COUNTER(
 	scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.", "result");
 METRIC_COUNTER(skipped_total, "epimetheus_scrape_skipped_total",
-	"Turns let go because the scrape before was still under way.", NULL);
+	"Turns skipped because the scrape before was still under way.", NULL);
 METRIC_HISTOGRAM(fetch_seconds, "epimetheus_scrape_duration_seconds",
-	"From the request to the end of the answer, `seconds` of the target included.", NULL);
+	"From the request to the end of the answer, including the `seconds` of a profile.", NULL);
 METRIC_HISTOGRAM(store_seconds, "epimetheus_scrape_store_duration_seconds",
 	"From the end of the answer to the acknowledgement of the store.", NULL);
 METRIC_COUNTER(
@@ -24,7 +24,7 @@ METRIC_COUNTER(
 METRIC_COUNTER(
 	samples_total, "epimetheus_scrape_samples_total", "Samples of profiles scraped.", NULL);
 METRIC_HISTOGRAM(delay_seconds, "epimetheus_scrape_start_delay_seconds",
-	"From a target's turn to its request, waiting for its CPU profiler included.", NULL);
+	"From a target's turn to its request, including the wait for its CPU profiler.", NULL);
 METRIC_GAUGE(targets, "epimetheus_scrape_targets", "Targets by health.", "state");
 
 #define LEAVE_NS (500 * NS_PER_MS)

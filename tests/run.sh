@@ -21,7 +21,8 @@ for program in "$@"; do
 	while [ "$(jobs -pr | wc -l)" -ge "${TEST_JOBS:-$((2 * $(nproc)))}" ]; do
 		wait -n
 	done
-	{ timeout "${TEST_TIMEOUT:-600}" "$program" >"$work/$n.out" 2>&1; echo $? >"$work/$n.rc"; } &
+	{ timeout "${TEST_TIMEOUT:-600}" env ${TEST_PRELOAD:+LD_PRELOAD="$TEST_PRELOAD"} "$program" >"$work/$n.out" 2>&1
+		echo $? >"$work/$n.rc"; } &
 	n=$((n + 1))
 done
 wait

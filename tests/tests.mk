@@ -9,8 +9,10 @@ UNIT_WITH_discovery/kubernetes := base/net
 UNIT_WITH_discovery := discovery/sources base/net
 $(foreach r,symbols columns rollup series block catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
 UNIT_WITH_tsdb := proto base/self
+UNIT_WITH_promql := promql/engine promql/pprof
 UNIT_WITH_promql/rules/notify := base/net
 UNIT_WITH_web/http := base/gzip
+UNIT_WITH_web/render := promql/engine
 UNIT_WITH_web/pyroscope := web/http web
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web := web/http
@@ -53,8 +55,11 @@ unit: $(UNIT_TESTS)
 
 # The unit tests beside a heavy load, and right before midnights and the like (tests/unsteady.sh).
 .PHONY: test-load
-test-load: $(UNIT_TESTS)
-	@tests/unsteady.sh $(UNIT_TESTS)
+test-load: $(UNIT_TESTS) $(BUILD)/tests/clock.so
+	@tests/unsteady.sh $(BUILD)/tests/clock.so $(UNIT_TESTS)
+$(BUILD)/tests/clock.so: tests/clock.c
+	@mkdir -p $(@D)
+	@$(CC) -std=gnu11 -D_GNU_SOURCE $(CWARN) -Werror -O2 -fPIC -shared -o $@ $<
 
 # Programs for benches: the generator of fleet-like profiles, a library and a command (tests/fleet/README.md).
 FLEET := $(BUILD)/tests/fleet/fleet
@@ -230,11 +235,11 @@ test: deps-test $(if $(ROOM),,all)
 # `make bench BENCH=bytes` measures a part of it.
 TSDB_BENCH := $(BUILD)/tests/bench/tsdb/tsdb_bench
 TSDB_BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/tsdb/*.c))
-$(TSDB_BENCH): $(TSDB_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,promql)
+$(TSDB_BENCH): $(TSDB_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,promql/rules)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(TSDB_BENCH_OBJECTS) \
-		-Wl,--start-group $(FLEET_LIB) $(call room_libs,promql) -Wl,--end-group $(SYSLIBS)
+		-Wl,--start-group $(FLEET_LIB) $(call room_libs,promql/rules) -Wl,--end-group $(SYSLIBS)
 RULES_BENCH := $(BUILD)/tests/bench/rules/rules_bench
 RULES_BENCH_OBJECTS := $(call objects,$(wildcard tests/bench/rules/*.c))
 $(RULES_BENCH): $(RULES_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,promql/rules)

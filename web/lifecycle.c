@@ -66,14 +66,14 @@ void handle_pprof_index(struct web *w, struct http_in *in, struct http_out *out)
 		http_text(out, 404, "Unknown profile");
 }
 
-/* Errors as Go's handlers give them: `go tool pprof` shows their text then. */
+/* Errors as Go's handlers send them, so that `go tool pprof` shows their text. */
 static void pprof_error(struct http_out *out, int status, const char *msg)
 {
 	http_text(out, status, "%s", msg);
 	http_add_header(out, "X-Go-Pprof", STR("1"));
 }
 
-/* One capture at a time; it is known while it runs, so that closing the server can end it. */
+/* One capture at a time. web_close cancels it through w->capture. */
 static const char *enter_capture(struct web *w, struct http_in *in)
 {
 	const char *why = NULL;

@@ -1,6 +1,6 @@
 /*
- * The page and its files. What is embedded is gzipped; who does not take gzip gets it inflated, as
- * another representation: under a weak tag, since a strong one would promise the same bytes.
+ * The page and its files. Embedded files are gzipped. A client that does not take gzip gets them
+ * inflated, with a weak ETag, since a strong one would promise the same bytes.
  */
 #include <stdio.h>
 
@@ -23,7 +23,7 @@ static void add_security_headers(struct http_out *out)
 	http_default_header(out, "Referrer-Policy", STR("same-origin"));
 }
 
-/* Whether the client has it: tags are compared weakly, as a GET asks for. */
+/* Whether the client has it already. GET compares tags weakly. */
 static bool client_has(const struct http_in *in, const char *etag)
 {
 	struct str list = in->if_none_match;
@@ -71,7 +71,7 @@ static void send_asset(struct http_in *in, struct http_out *out, const struct ui
 		out->fixed_len = a->gz_len;
 		http_add_header(out, "Content-Encoding", STR("gzip"));
 	} else if (!inflate(in, a, out)) {
-		http_text(out, 500, "a file of the page cannot be inflated");
+		http_text(out, 500, "cannot inflate a file of the page");
 	}
 }
 

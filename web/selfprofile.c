@@ -1,7 +1,7 @@
 /*
- * Samples become pprof in two steps: while sampling, equal stacks are counted by their addresses;
- * afterwards each distinct address is named once. So a long capture costs memory by its distinct
- * stacks only.
+ * Samples become pprof in two steps. While sampling, equal stacks are counted by their addresses;
+ * afterwards each distinct address is named once. So memory grows with distinct stacks, not with
+ * time.
  */
 #include "web/selfprofile.h"
 
@@ -47,8 +47,10 @@ void selfprofile_init(void)
 	thread_set_hooks(&hooks);
 }
 
-/* The workers of a pool share a name, and so a label: "web-3" and "web-4" are told apart by nothing
- * else. */
+/*
+ * The workers of a pool share a name and so a label: nothing but the number tells "web-3" from
+ * "web-4".
+ */
 static uint32_t thread_of(struct capture *c, int tid)
 {
 	uint32_t i;
@@ -106,7 +108,7 @@ static void on_sample(void *ctx, int tid, const uint64_t *pcs, size_t n)
 struct naming {
 	struct pprof_builder *b;
 	const struct capture *c;
-	struct elf_symbols *symbols[UNWIND_OBJECTS_MAX]; /* NULL: none to be had */
+	struct elf_symbols *symbols[UNWIND_OBJECTS_MAX]; /* NULL: the object has none */
 	uint32_t mapping[UNWIND_OBJECTS_MAX];
 	struct map by_address, by_function;
 	uint64_t *addresses; /* of locations made, by place in by_address */
@@ -186,7 +188,7 @@ static void open_objects(struct naming *n)
 		if (elf_symbols_open(path, &n->symbols[i], NULL))
 			n->symbols[i] = NULL;
 		m.filename = pprof_builder_string(n->b, o->path[0] ? str_of(o->path) : STR("epimetheus"));
-		m.has_functions = true; /* what has no name here has none elsewhere */
+		m.has_functions = true; /* an address without a name here has none elsewhere */
 		if (n->symbols[i])
 			m.build_id = pprof_builder_string(n->b, elf_symbols_build_id(n->symbols[i]));
 		n->mapping[i] = pprof_builder_mapping(n->b, &m);
@@ -211,8 +213,7 @@ static void add_samples(struct naming *n, int64_t period_ns)
 	}
 }
 
-/* Room for one entry per distinct address, of which there are at most as many as addresses sampled.
- */
+/* Room for one entry per distinct address: there are at most as many as sampled addresses. */
 static bool naming_open(struct naming *n)
 {
 	size_t cap = 1;

@@ -29,7 +29,7 @@ METRIC_GAUGE(connections, "epimetheus_http_connections", "Connections that are o
 
 /* ---- where the server is found ---- */
 
-/* "/a/b" of "a/b/", "" of "/": what both prefixes are kept as. */
+/* The form in which both prefixes are kept: "a/b/" becomes "/a/b", "/" becomes "". */
 static enum err_code normalize(struct str path, const char *what, char **out, struct err *err)
 {
 	while (path.len && path.ptr[path.len - 1] == '/')
@@ -43,8 +43,8 @@ static enum err_code normalize(struct str path, const char *what, char **out, st
 
 		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
 				(c && strchr("/-._~", c))))
-			return err_set(err, ERR_INVALID, "%s %s: letters, digits and / - . _ ~ may stand in it",
-				what, QUOTED(path));
+			return err_set(err, ERR_INVALID,
+				"%s %s: only letters, digits and / - . _ ~ are allowed", what, QUOTED(path));
 	}
 	if (asprintf(out, "%s" STR_FMT, path.len ? "/" : "", STR_ARG(path)) < 0) {
 		*out = NULL;
@@ -74,8 +74,8 @@ static enum err_code split_url(
 }
 
 /*
- * The external URL says where a browser finds us, the route prefix what arrives here: they differ
- * behind a proxy that takes its own path away. Each is the other's default.
+ * The external URL is what a browser sees, the route prefix is what arrives here. They differ
+ * behind a proxy that removes its own path. Each is the other's default.
  */
 static enum err_code set_paths(struct web *w, const struct web_options *o, struct err *err)
 {
@@ -100,7 +100,7 @@ static enum err_code set_paths(struct web *w, const struct web_options *o, struc
 	return ERR_OK;
 }
 
-/* Where none was given, once the port is known. */
+/* Called once the port is known; does nothing if a URL was given. */
 static enum err_code derive_external_url(struct web *w, struct err *err)
 {
 	char host[256] = "localhost";
@@ -258,7 +258,7 @@ void web_close(struct web *w)
 		return;
 	mutex_lock(&w->lock);
 	w->closing = true;
-	if (w->capture) /* takes as long as it was told to, so there is no point in waiting */
+	if (w->capture) /* it may run for minutes: do not wait for it */
 		atomic_store(&w->capture->canceled, true);
 	mutex_unlock(&w->lock);
 	if (w->external_url && w->server)

@@ -126,9 +126,9 @@ void lookup_start(struct lookups *ls, const char *host, struct resolve_waiter *w
 		fn(w, v, 2, NULL);
 		return;
 	}
-	LIST_FOREACH(l, &ls->under_way, link)
-	if (strcmp(l->name, host) == 0)
-		break;
+	LIST_FOREACH (l, &ls->under_way, link)
+		if (strcmp(l->name, host) == 0)
+			break;
 	if (l) {
 		w->lookup = l;
 		LIST_INSERT_HEAD(&l->waiters, w, link);

@@ -422,9 +422,9 @@ enum err_code tls_cache_get(struct tls_cache *c, const struct http_config *confi
 	struct entry *e;
 	SSL_CTX *ctx = NULL;
 
-	TAILQ_FOREACH(e, &c->entries, link)
-	if (settings_eq(&e->settings, &s))
-		break;
+	TAILQ_FOREACH (e, &c->entries, link)
+		if (settings_eq(&e->settings, &s))
+			break;
 	if (!e && !(e = entry_new(c, &s)))
 		return err_nomem(err, "tls");
 	TAILQ_REMOVE(&c->entries, e, link);

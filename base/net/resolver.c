@@ -114,9 +114,9 @@ static void on_sock_state(void *ctx, ares_socket_t fd, int readable, int writabl
 	struct channel *c = ctx;
 	struct watch *w;
 
-	LIST_FOREACH(w, &c->watches, link)
-	if (w->fd == fd)
-		break;
+	LIST_FOREACH (w, &c->watches, link)
+		if (w->fd == fd)
+			break;
 	if (w)
 		event_free(w->ev);
 	if (!readable && !writable) {

@@ -10,7 +10,7 @@
 #include "base/thread.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/sink.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "promql/rules/manager.h"
 #include "promql/rules/notify/notifier.h"
 #include "scrape/manager.h"

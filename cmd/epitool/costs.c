@@ -6,8 +6,8 @@
 
 #include "base/array.h"
 #include "base/integer.h"
-#include "promql/frame.h"
-#include "web/render/pprof_prune.h"
+#include "proto/report/frame_text.h"
+#include "proto/report/prune_pprof.h"
 
 bool costs_by_parse(const char *s, enum costs_by *out)
 {
@@ -120,15 +120,15 @@ static void add_cum(struct costs *c, uint32_t row, unsigned side, int64_t value)
 }
 
 static void add_sample(struct costs *c, const struct pprof *p, const struct row_ids *ids,
-	const struct pruning *pruning, const struct pprof_sample *s, unsigned side, int64_t value)
+	struct prune *prune, const struct pprof_sample *s, unsigned side, int64_t value)
 {
-	uint32_t leaf = MAP_NONE;
+	uint32_t leaf = MAP_NONE, first = prune_pprof_first(prune, p, s);
 
 	c->samples++;
-	for (uint32_t i = s->location_n; i-- > pruning_first(pruning, p, s);) {
+	for (uint32_t i = s->location_n; i-- > first;) {
 		uint32_t id = p->location_ids[s->location_first + i];
 		const struct pprof_location *l = &p->locations[id];
-		uint32_t skip = pruning->active ? pruning->line_skip[id] : 0;
+		uint32_t skip = prune_pprof_skip(prune, id);
 
 		if (l->line_n == 0)
 			add_cum(c, leaf = ids->bare[id], side, value);
@@ -143,20 +143,22 @@ static void add_sample(struct costs *c, const struct pprof *p, const struct row_
 enum err_code costs_add(
 	struct costs *c, const struct pprof *p, uint32_t type, unsigned side, struct err *err)
 {
-	struct pruning pruning;
+	struct prune prune;
 	struct row_ids ids;
 	enum err_code rc;
 
 	assert(side <= COSTS_NEW && type < p->types_n);
-	if ((rc = pruning_init(&pruning, p, c->arena, err)) || (rc = name_frames(c, p, &ids, err)))
-		return rc;
+	if ((rc = prune_pprof_init(&prune, p, c->arena, err)) || (rc = name_frames(c, p, &ids, err)))
+		goto out;
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		int64_t value = p->values[(size_t)i * p->types_n + type];
 
 		if (value)
-			add_sample(c, p, &ids, &pruning, &p->samples[i], side, value);
+			add_sample(c, p, &ids, &prune, &p->samples[i], side, value);
 	}
-	return ERR_OK;
+out:
+	prune_release(&prune);
+	return rc;
 }
 
 static int by_change(const void *a, const void *b)

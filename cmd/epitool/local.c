@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "cmd/epitool/progress.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "tsdb/db.h"
 #include "web/render/render.h"
 #include "web/router/envelope.h"
@@ -31,24 +31,19 @@ static enum err_code write_json(
 static enum err_code render(
 	const struct question *question, struct query *q, struct buf *out, struct err *err)
 {
-	static const struct {
-		const char *format;
-		enum err_code (*write)(const struct result *r, const struct render_options *o,
-			struct buf *out, struct err *err);
-	} writers[] = { { "pprof", render_pprof_gz }, { "pgo", render_pgo_gz },
-		{ "folded", render_folded }, { "speedscope", render_speedscope }, { "text", render_text } };
+	const struct render_format *f = render_format_find(str_of(question->format));
 	struct render_options o = {
 		.arena = query_arena(q), .rows_max = question->limit, .max_nodes = question->max_nodes
 	};
 
-	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++)
-		if (!strcmp(question->format, writers[i].format))
-			return writers[i].write(query_result(q), &o, out, err);
-	return write_json(out, q, &o, err);
+	return f && f != RENDER_JSON ? f->write(query_result(q), &o, out, err) :
+								   write_json(out, q, &o, err);
 }
 
 static void set_options(const struct question *q, const char *text, struct query_options *o)
 {
+	const struct render_format *f = render_format_find(str_of(q->format));
+
 	*o = (struct query_options){
 		.text = str_of(text),
 		.t_ns = q->has_span ? q->end_ns :
@@ -59,8 +54,8 @@ static void set_options(const struct question *q, const char *text, struct query
 		.end_ns = q->end_ns,
 		.step_ns = q->step_ns,
 		.limit = q->limit,
-		.keep_sample_labels = !strcmp(q->format, "pprof") || !strcmp(q->format, "text"),
-		.rows_only = !strcmp(q->format, "json"),
+		.keep_sample_labels = f && f->sample_labels,
+		.rows_only = f == RENDER_JSON,
 		.explain = q->explain,
 		.analyze = q->analyze,
 	};

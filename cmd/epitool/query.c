@@ -5,6 +5,7 @@
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/show.h"
 #include "cmd/epitool/table.h"
+#include "web/render/render.h"
 
 static const char usage[] = "query [FLAGS] QUERY";
 static const char about[] =
@@ -23,18 +24,14 @@ struct query_flags {
 
 static bool is_format(const char *s)
 {
-	static const char *const known[] = { "table", "json", "folded", "pprof", "pgo", "speedscope",
-		"text" };
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strcmp(s, known[i]))
-			return true;
-	return false;
+	return !strcmp(s, "table") || render_format_find(str_of(s));
 }
 
 static bool is_binary(const char *format)
 {
-	return !strcmp(format, "pprof") || !strcmp(format, "pgo");
+	const struct render_format *f = render_format_find(str_of(format));
+
+	return f && f->encoded;
 }
 
 static enum err_code check_flags(struct query_flags *f, bool format_given, struct err *err)

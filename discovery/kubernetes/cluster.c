@@ -39,7 +39,7 @@ static void add_http(struct buf *b, const struct http_config *c)
 	add_labels(b, c->header_files);
 }
 
-/* A digest: what it is made of holds secrets, and identities may be shown. */
+/* A digest, because settings hold secrets and identities may be shown. */
 enum err_code kube_access_identify(struct arena *a, struct kube_access *out, struct err *err)
 {
 	unsigned char digest[EVP_MAX_MD_SIZE];
@@ -131,7 +131,7 @@ static struct str without_end_slash(struct str s)
 	return s;
 }
 
-/* What a file of the service account holds, white space around it gone. */
+/* The text of a file of the service account, without white space around it. */
 static enum err_code read_text(
 	struct arena *a, const char *path, size_t max, struct str *out, struct err *err)
 {

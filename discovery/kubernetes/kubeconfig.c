@@ -1,7 +1,6 @@
 /*
- * kubeconfig: the file that kubectl reads. What it may hold besides (extensions, preferences, other
- * contexts) is nobody's business here and passed over; what would change whom we are or how the
- * server is reached, and is not done here, is refused by its name.
+ * kubeconfig: the file that kubectl reads. Extensions, preferences and other contexts are ignored.
+ * Settings that change the user or the connection and are not supported are refused by name.
  */
 #include <openssl/evp.h>
 
@@ -79,7 +78,7 @@ static enum err_code get_data(struct reader *r, const struct yaml_node *n, const
 	return ERR_OK;
 }
 
-/* FIELD-data counts where both are given. */
+/* FIELD-data wins if both are given. */
 static enum err_code get_pem(struct reader *r, const struct yaml_node *n, const char *field,
 	struct str *data, struct str *file, struct err *err)
 {
@@ -105,7 +104,7 @@ static enum err_code refuse(const struct yaml_node *n, const char *const *fields
 	return ERR_OK;
 }
 
-/* The part of root's list whose name is `name`: its member `inner`. */
+/* The member `inner` of the item named `name` in a list of root. */
 static enum err_code find_named(const struct yaml_node *root, const char *list, struct str name,
 	const char *inner, const struct yaml_node **out, struct err *err)
 {
@@ -192,7 +191,7 @@ static enum err_code read_user(
 		return yaml_err(n, err, ERR_INVALID,
 			"more than one authentication method found for user; "
 			"found [token basicAuth], only one is allowed");
-	if (h->credentials_file.len) /* it may be newer */
+	if (h->credentials_file.len) /* it wins: it may be newer */
 		h->credentials = STR("");
 	if (h->has_authorization)
 		h->auth_type = STR("Bearer");

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 
@@ -125,7 +126,7 @@ struct str kube_address(struct kube_group *g, struct str host, int64_t port)
 	return s;
 }
 
-/* One "_" for each character, of however many bytes. */
+/* One "_" for each character, whatever its bytes. */
 struct str kube_sanitized(struct kube_group *g, const char *prefix, struct str name)
 {
 	size_t head = strlen(KUBE_META) + strlen(prefix), n = head;
@@ -225,7 +226,7 @@ void kube_namespace_metadata(struct kube_group *g, struct str ns)
 		kube_object_labels(g, &g->labels, "namespace", o);
 }
 
-/* ---- the whole ---- */
+/* ---- the group ---- */
 
 static int dep_cmp(const void *a, const void *b)
 {
@@ -255,6 +256,7 @@ enum err_code kube_role_build(enum kube_role role, const struct kube_join *join,
 	struct str source;
 	enum err_code rc;
 
+	assert(role < KUBE_ROLES && join->get);
 	kube_label_begin(&g, &g.labels);
 	builders[role](&g, object);
 	source = str_of(arena_printf(a, "%s" STR_FMT, kube_roles[role].source, STR_ARG(key)));

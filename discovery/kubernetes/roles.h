@@ -1,17 +1,17 @@
 /*
- * Kubernetes roles: what an object of the API server becomes: one target group.
+ * Kubernetes roles: make a target group of an object.
  *
- * A role reads its own objects and joins others to them (a pod its node, endpoints their service
- * and pods). Every question for another object is remembered, whatever the answer: when one of
- * them changes, comes or goes, the group is made anew.
+ * A role reads its own objects and joins others to them (a pod's node, the service and pods of
+ * endpoints). Every lookup of another object is recorded, even if there is no such object: a change
+ * of any of them rebuilds the group.
  *
- * Names and values are Prometheus's (3.x). Its 2.42 differs in: no node_condition_*, no
- * pod_container_init and no init containers in endpoints and slices, no namespace metadata, and a
- * pod that changes without its endpoints is not noticed.
+ * Names and values of labels are those of Prometheus 3. Prometheus 2.42 differs: it has no
+ * node_condition_*, no pod_container_init, no init containers in endpoints and slices, no namespace
+ * metadata, and does not notice a pod that changes without its endpoints.
  *
- * Errors:    ERR_LIMIT, ERR_NOMEM of the arena. An object that is not what its kind promises has
- *            empty labels where something is missing; nothing in it is an error.
- * Ownership: a built group lives in the arena and points into the objects.
+ * Errors:    ERR_LIMIT, ERR_NOMEM of the arena. A missing or odd member of an object is no error:
+ *            its label is empty.
+ * Ownership: a group is in the arena and points into the objects.
  * Source:    Prometheus's discovery/kubernetes; the Kubernetes API reference.
  */
 #ifndef DISCOVERY_KUBERNETES_ROLES_H
@@ -31,15 +31,15 @@ enum kube_role {
 	KUBE_ROLES
 };
 
-/* Where other objects come from, and which of them beside those the role itself needs. */
+/* Looks up other objects. */
 struct kube_join {
-	const json_t *(*get)(void *ctx, enum kube_resource resource, struct str key); /* NULL: none */
+	const json_t *(*get)(void *ctx, enum kube_resource resource, struct str key); /* or NULL */
 	void *ctx;
 	bool node, namespace; /* attach_metadata */
 };
 
 struct kube_deps {
-	uint64_t *v; /* kube_dep of what was asked for; ascending, distinct */
+	uint64_t *v; /* kube_dep of what was looked up; ascending, distinct */
 	size_t n;
 };
 
@@ -48,18 +48,18 @@ static inline uint64_t kube_dep(enum kube_resource resource, struct str key)
 	return hash_bytes(key.ptr, key.len, resource);
 }
 
-/* key is the object's, "namespace/name" or "name"; the source is "pod/namespace/name". */
+/* key: of the object, "namespace/name" or "name". The group's source: "pod/namespace/name". */
 MUST_CHECK enum err_code kube_role_build(enum kube_role role, const struct kube_join *join,
 	struct str key, const json_t *object, struct arena *a, struct target_group *out,
 	struct kube_deps *deps, struct err *err);
 
-/* What a role is called, what it watches, and what it may be asked to select. */
+/* The table of roles: names, and what they watch. */
 struct kube_role_info {
 	const char *name;
 	const char *source; /* before the object's key */
 	enum kube_resource resource; /* one group for each of these */
-	unsigned joins; /* bits of enum kube_resource: watched with it, in the same namespaces */
-	bool node, namespace; /* has a use for attach_metadata */
+	unsigned joins; /* bits of enum kube_resource: also watched, in the same namespaces */
+	bool node, namespace; /* attach_metadata has an effect */
 };
 extern const struct kube_role_info kube_roles[KUBE_ROLES];
 
@@ -68,7 +68,7 @@ extern const struct kube_role_info kube_roles[KUBE_ROLES];
 #define KUBE_META "__meta_kubernetes_"
 #define KUBE_NAME(name) STR(KUBE_META name)
 
-/* A group while it is made. A failed allocation shows at the end. */
+/* A group while it is built. A failed allocation sets `failed`. */
 struct kube_group {
 	struct arena *arena;
 	const struct kube_join *join;
@@ -80,7 +80,7 @@ struct kube_group {
 	bool failed;
 };
 
-/* A member by its path, "status.podIP"; NULL, "" and false where it is none of that type. */
+/* A member by its path, "status.podIP". NULL, "" and false if it is missing or another type. */
 json_t *kube_at(const json_t *o, const char *path);
 struct str kube_text(const json_t *o, const char *path);
 bool kube_number(const json_t *o, const char *path, int64_t *out);
@@ -90,13 +90,13 @@ const json_t *kube_ask_named(
 	struct kube_group *g, enum kube_resource resource, struct str ns, struct str name);
 
 void kube_label_begin(struct kube_group *g, struct labels_builder *b);
-/* Ends a target: its labels become one of the group's targets. */
+/* Adds the target with these labels to the group. */
 void kube_target(struct kube_group *g, struct labels_builder *b);
 struct str kube_decimal(struct kube_group *g, int64_t v);
 struct str kube_lower(struct kube_group *g, struct str s);
 /* host:port; a host with colons gets brackets. */
 struct str kube_address(struct kube_group *g, struct str host, int64_t port);
-/* KUBE_META PREFIX name, with what no label's name may hold as "_". */
+/* KUBE_META PREFIX name, with "_" for characters that names of labels cannot have. */
 struct str kube_sanitized(struct kube_group *g, const char *prefix, struct str name);
 /* PREFIX_label_*, _labelpresent_*, _annotation_*, _annotationpresent_* */
 void kube_object_labels(
@@ -105,7 +105,7 @@ void kube_object_labels(
 void kube_named_labels(
 	struct kube_group *g, struct labels_builder *b, const char *prefix, const json_t *object);
 void kube_service_labels(struct kube_group *g, struct labels_builder *b, const json_t *service);
-/* Where attach_metadata asks for it and the object is there. */
+/* Only if attach_metadata asks for it and the object exists. */
 void kube_node_metadata(struct kube_group *g, struct labels_builder *b, struct str node);
 void kube_namespace_metadata(struct kube_group *g, struct str ns);
 

@@ -1,11 +1,9 @@
-/*
- * Roles whose groups come of one object: nodes, services, ingresses.
- */
+/* The roles that join no pods: node, service, ingress. */
 #include "discovery/kubernetes/roles.h"
 
 /* ---- node: one target, the kubelet ---- */
 
-/* The first address of the type that is wanted most. */
+/* The first address of the most preferred type. */
 static struct str node_address(json_t *addresses)
 {
 	static const char *const types[] = { "InternalIP", "InternalDNS", "ExternalIP", "ExternalDNS",
@@ -92,7 +90,7 @@ void kube_build_service(struct kube_group *g, const json_t *service)
 
 /* ---- ingress: a target for each path of each rule ---- */
 
-/* "*" stands for a host's first part, whatever it is. */
+/* "*" matches the first part of a host. */
 static bool host_matches(struct str pattern, struct str host)
 {
 	const char *dot;
@@ -134,7 +132,7 @@ static void ingress_target(
 	kube_target(g, &t);
 }
 
-/* A rule without a host has a target without an address, which no job can scrape as it is. */
+/* A rule without a host has a target without an address, which no job can scrape as is. */
 void kube_build_ingress(struct kube_group *g, const json_t *ingress)
 {
 	struct str ns = kube_text(ingress, "metadata.namespace"), host;

@@ -1,9 +1,8 @@
 /*
- * Roles about pods: pod, endpoints, endpointslice.
+ * The roles about pods: pod, endpoints, endpointslice.
  *
- * Endpoints and slices list addresses and ports. Where an address refers to a pod, its target has
- * the pod's labels as well, and those ports of the pod's containers that no address covers become
- * targets too.
+ * Endpoints and slices list addresses and ports. If an address refers to a pod, its target has the
+ * pod's labels too, and ports of the pod's containers that no address covers become targets.
  */
 #include "base/array.h"
 #include "discovery/kubernetes/roles.h"
@@ -113,7 +112,7 @@ static void pod_target(
 	kube_target(g, &t);
 }
 
-/* A pod that waits or was evicted has no address: a group without labels and targets. */
+/* A pod that is pending or evicted has no address: its group has no labels and no targets. */
 void kube_build_pod(struct kube_group *g, const json_t *pod)
 {
 	struct containers c = containers_of(pod);
@@ -145,8 +144,8 @@ struct seen_port {
 
 struct seen_pod {
 	const json_t *pod;
-	struct seen_port *ports; /* those that targets have */
-	struct seen_pod *next; /* in the order they were seen */
+	struct seen_port *ports; /* covered by targets */
+	struct seen_pod *next; /* in the order of addresses */
 };
 
 struct backing {
@@ -187,9 +186,8 @@ static struct seen_pod *backing_pod(struct kube_group *g, struct backing *b, con
 }
 
 /*
- * The labels of the pod an address refers to, and of its container that has the port, if any (of
- * several the last). number is NULL where the port has none. A protocol that is NULL is the
- * container's.
+ * Adds the labels of the pod that an address refers to, and of its container with that port (the
+ * last of several). number NULL: the port has none. protocol NULL: the container's.
  */
 static void backing_labels(struct kube_group *g, struct backing *b, struct labels_builder *t,
 	const json_t *ref, const int64_t *number, const struct str *protocol)
@@ -288,7 +286,7 @@ static void service_of(struct kube_group *g, struct str ns, struct str name)
 		kube_service_labels(g, &g->labels, service);
 }
 
-/* A member that is text, even an empty one: ptr is NULL where it is none. */
+/* The node of an address, which may be ""; ptr NULL: none is named. */
 static struct str node_of(const json_t *address, const json_t *ref, bool ref_first)
 {
 	struct str node = kube_text(address, "nodeName"), target = { NULL, 0 };

@@ -1,13 +1,14 @@
 /*
- * The source. What it knows stands in `entries`, one per object of its role, by key. An entry has
- * its group and what was asked for while it was made (kube_deps). A change of an object of the role
- * marks its entry; a change of any other object is remembered by its hash, and the next rebuild
- * looks for entries that asked for one of those. So there is no index in the other direction to
- * keep right: going through 10,000 entries costs less than a millisecond.
+ * The source. `entries` has one entry per object of its role, by key. An entry has its group and
+ * its kube_deps: the hashes of all objects that were looked up for it. A change of an object of the
+ * role marks its entry. A change of any other object records its hash, and the next rebuild
+ * searches the entries that depend on it. No index from objects to entries is needed: a walk of
+ * 10,000 entries takes less than a millisecond.
  */
 #include "base/array.h"
 #include "discovery/kubernetes/sd_config.h"
 
+#include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
 
@@ -20,9 +21,9 @@
 struct entry {
 	char *key;
 	size_t key_len;
-	uint32_t ns; /* index of its namespace among those watched */
+	uint32_t ns; /* index of its namespace in `namespaces` */
 	bool dirty;
-	struct groups *set; /* one group; NULL: none could be made yet */
+	struct groups *set; /* one group; NULL: it could not be built yet */
 	uint64_t *deps;
 	size_t deps_n;
 };
@@ -43,7 +44,7 @@ struct kubernetes_sd {
 	enum kube_role role;
 	struct kube_join join;
 	struct arena arena; /* access, namespaces, watches */
-	struct str *namespaces; /* "": all; only while it is opened */
+	struct str *namespaces; /* "": all; valid in sd_open only */
 	size_t namespaces_n;
 	struct sd_watch *watches;
 	size_t watches_n;
@@ -51,11 +52,11 @@ struct kubernetes_sd {
 
 	struct entry **entries; /* ascending by key */
 	size_t entries_n, entries_cap;
-	uint64_t *changed; /* kube_dep of other objects that changed since the last rebuild */
+	uint64_t *changed; /* kube_dep of the other objects that changed since the last rebuild */
 	size_t changed_n, changed_cap;
 	bool synced; /* all watches */
-	bool reload; /* entries are to be gone through as if all had changed */
-	uint32_t ns; /* of the entry that is built */
+	bool reload; /* rebuild all entries */
+	uint32_t ns; /* of the entry that is built now */
 	int64_t published_ns;
 	struct arena scratch;
 };
@@ -100,7 +101,7 @@ static struct entry *entry_new(struct str key, uint32_t ns)
 	return e;
 }
 
-/* The entry of this key, made if there is none, is to be built. */
+/* Finds or makes the entry of this key and marks it for a rebuild. False: out of memory. */
 static bool entry_mark(struct kubernetes_sd *sd, struct str key, uint32_t ns)
 {
 	size_t i = entry_place(sd, key);
@@ -156,7 +157,7 @@ static enum err_code entry_build(
 	free(e->deps);
 	e->deps = kept;
 	e->deps_n = deps.n;
-	if (e->set && groups_eq(e->set, set)) { /* one memory for both sets: comparing them is quick */
+	if (e->set && groups_eq(e->set, set)) { /* keeps the old one: later comparisons are quick */
 		groups_unref(set);
 		return ERR_OK;
 	}
@@ -190,7 +191,7 @@ static bool load_entry(void *ctx, struct str key, const json_t *object)
 	return entry_mark(w->sd, key, w->ns);
 }
 
-/* Entries for all objects, all to be built; those without an object go when they are. */
+/* Marks entries of all objects. False: out of memory, some are missing. */
 static bool load_all(struct kubernetes_sd *sd)
 {
 	enum kube_resource r = kube_roles[sd->role].resource;
@@ -229,7 +230,7 @@ static void publish(struct kubernetes_sd *sd)
 		source_publish(sd->host, all);
 }
 
-/* Builds what changed and publishes; what cannot be built keeps what it was. */
+/* Rebuilds changed entries and publishes. An entry that cannot be built keeps its group. */
 static void rebuild(struct kubernetes_sd *sd)
 {
 	enum kube_resource r = kube_roles[sd->role].resource;
@@ -238,6 +239,7 @@ static void rebuild(struct kubernetes_sd *sd)
 	struct entry *e;
 	size_t kept = 0;
 
+	assert(sd->synced);
 	if (sd->reload)
 		sd->reload = !load_all(sd);
 	if (sd->changed_n > 1)
@@ -265,7 +267,7 @@ static void rebuild(struct kubernetes_sd *sd)
 		source_failed(sd->host, &why);
 }
 
-/* ---- what the watches tell ---- */
+/* ---- callbacks of the watches ---- */
 
 static void schedule(struct kubernetes_sd *sd)
 {
@@ -286,7 +288,7 @@ static void on_changed(void *ctx, const struct kube_watch *w, struct str key, co
 	struct kubernetes_sd *sd = at->sd;
 
 	if (!sd->synced)
-		return; /* all are gone through then */
+		return; /* on_synced rebuilds all */
 	schedule(sd);
 	if (sd->reload)
 		return;
@@ -337,7 +339,7 @@ static void on_works(void *ctx, const struct kube_watch *w)
 		if (sd->watches[i].failing)
 			return;
 	if (sd->synced)
-		schedule(sd); /* publishing says that it works again */
+		schedule(sd); /* a publish says that it works again */
 }
 
 /* ---- opening ---- */
@@ -361,7 +363,7 @@ static enum err_code list_namespaces(struct kubernetes_sd *sd, const struct kube
 		if (k == sd->namespaces_n)
 			sd->namespaces[sd->namespaces_n++] = ns;
 	}
-	sd->namespaces_n += !sd->namespaces_n; /* one, "": all */
+	sd->namespaces_n += !sd->namespaces_n; /* none is given: one, "", for all */
 	return ERR_OK;
 }
 
@@ -412,7 +414,7 @@ static enum err_code watch_all(struct kubernetes_sd *sd, const struct kubernetes
 	unsigned resources = role->joins | 1u << role->resource;
 	enum err_code rc;
 
-	if (sd->role == KUBE_ROLE_NODE) /* nodes stand in no namespace, whatever is asked for */
+	if (sd->role == KUBE_ROLE_NODE) /* nodes have no namespace */
 		sd->namespaces_n = 1;
 	if (sd->join.node)
 		resources |= 1u << KUBE_NODES;

@@ -1,14 +1,13 @@
 /*
  * Kubernetes discovery: an entry of kubernetes_sd_configs as a source of targets.
  *
- * It watches what its role needs, in each namespace asked for or in all, and keeps a group per
- * object of the role (discovery/kubernetes/roles.h). Nothing is published before the first lists of
- * all its watches are complete; afterwards changes are gathered, at most one publish in
- * KUBE_PUBLISH_NS. Only groups whose object, or an object joined to it, changed are made anew; a
- * published set shares the others with the one before.
+ * It watches the resources of its role, in the given namespaces or in all, and keeps a group per
+ * object (discovery/kubernetes/roles.h). It publishes nothing before the first lists of all its
+ * watches are complete, and then at most once in KUBE_PUBLISH_NS. It rebuilds only groups whose
+ * object, or an object joined to it, changed; consecutive sets share the others.
  *
  * Errors:    of the entry: ERR_INVALID at its place, in Prometheus's words. An object whose group
- *            passes KUBE_GROUP_BYTES_MAX keeps the group it had.
+ *            exceeds KUBE_GROUP_BYTES_MAX keeps its last group.
  * Threads:   discovery's.
  */
 #ifndef DISCOVERY_KUBERNETES_SD_H

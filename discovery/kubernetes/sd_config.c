@@ -54,7 +54,7 @@ static const struct yaml_field selector_fields[] = {
 static const struct yaml_schema selector_schema = { "kubernetes.SelectorConfig",
 	sizeof(struct kube_selector), selector_fields, COUNT(selector_fields), NULL, NULL };
 
-/* These two are read in place: their offsets count from the entry's struct. */
+/* Offsets of these two count from the entry's struct. */
 static const struct yaml_field namespace_fields[] = {
 	{ "own_namespace", YAML_BOOL, AT(own_namespace), NULL, NULL, "that of the server's pod", 0 },
 	{ "names", YAML_LIST, AT(namespaces), NULL, NULL, "of namespaces; all where none is given", 0 },
@@ -121,7 +121,7 @@ static void sd_defaults(struct yaml_ctx *ctx, void *out)
 
 /* ---- checks ---- */
 
-/* Roles whose selectors may stand in an entry: its own, and those of what it joins. */
+/* An entry may have selectors of its role and of the roles that it joins. */
 static bool may_select(const struct kubernetes_sd_config *c, enum kube_role role)
 {
 	switch (c->role) {

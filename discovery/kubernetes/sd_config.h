@@ -1,8 +1,8 @@
 /*
- * The entry of kubernetes_sd_configs, decoded and checked, and the source that is made of it.
+ * An entry of kubernetes_sd_configs, decoded and checked, and the source of it.
  *
  * Errors:    ERR_INVALID at its place in the file, in Prometheus's words.
- * Ownership: an entry lives as long as the configuration; a source copies what it needs of it.
+ * Ownership: an entry lives as long as the configuration; a source copies what it needs.
  * Source:    Prometheus's kubernetes.SDConfig.
  */
 #ifndef DISCOVERY_KUBERNETES_SD_CONFIG_H
@@ -13,8 +13,8 @@
 #include "discovery/sources/source.h"
 
 #define KUBE_PUBLISH_NS (INT64_C(200) * 1000000)
-#define KUBE_GATHER_NS (INT64_C(10) * 1000000) /* what follows a change this soon belongs to it */
-#define KUBE_GROUP_BYTES_MAX (128u << 20) /* of one group while it is made */
+#define KUBE_GATHER_NS (INT64_C(10) * 1000000) /* changes this close together are one publish */
+#define KUBE_GROUP_BYTES_MAX (128u << 20) /* of one group while it is built */
 #define KUBE_NAMESPACES_MAX 1000u /* named by one entry */
 
 struct kube_selector {
@@ -36,7 +36,7 @@ struct kubernetes_sd_config {
 extern const struct yaml_schema kubernetes_sd_schema; /* of one struct kubernetes_sd_config */
 extern const struct source_ops kubernetes_sd_ops;
 
-/* Whether a selector can be understood, in the words of Kubernetes' own parsers. */
+/* Parse a selector as Kubernetes does, with the errors of its parsers. */
 MUST_CHECK enum err_code kube_field_selector_check(struct str s, struct err *err);
 MUST_CHECK enum err_code kube_label_selector_check(struct str s, struct err *err);
 

@@ -1,6 +1,6 @@
 /*
- * Selectors are the API server's to evaluate; here they are only read as its own parsers would, so
- * that a configuration with a wrong one is refused before it is used.
+ * The API server evaluates selectors. Here they are only parsed, as it would, so that a wrong one
+ * fails when the configuration is loaded.
  */
 #include <ctype.h>
 
@@ -96,7 +96,7 @@ static enum err_code expected(const struct lexer *x, const char *what, struct er
 		SHOWN(x->text), what);
 }
 
-/* (a, b, c); words that are operators elsewhere are values here. */
+/* (a, b, c). Operators are values here. */
 static enum err_code values(struct lexer *x, struct err *err)
 {
 	if (x->token != OPEN)

@@ -7,9 +7,7 @@
 /* -------------------------------------------------------------------------------------------- */
 /* Objects */
 
-/*
- * A NUL in some annotation must not make a whole cluster unreadable; in what we take as keys it is
- * refused.
+/* NUL is allowed: one annotation must not hide a whole cluster. Names with NUL are refused later.
  */
 static json_t *load(struct str text, struct err *err)
 {
@@ -38,11 +36,11 @@ static bool is_name(struct str s)
 static enum err_code check_version(struct str v, struct err *err)
 {
 	if (v.len >= KUBE_VERSION_BYTES_MAX || (v.len && memchr(v.ptr, '\0', v.len)))
-		return err_set(err, ERR_INVALID, "a resourceVersion that is none");
+		return err_set(err, ERR_INVALID, "invalid resourceVersion");
 	return ERR_OK;
 }
 
-/* The object stays the caller's. */
+/* The object remains the caller's. */
 static enum err_code item_of(
 	enum kube_resource r, json_t *object, struct kube_item *out, struct err *err)
 {
@@ -55,7 +53,7 @@ static enum err_code item_of(
 		.uid = text_of(json_object_get(m, "uid")),
 		.version = text_of(json_object_get(m, "resourceVersion")) };
 	if (!is_name(name) || (namespace.len && !is_name(namespace)))
-		rc = err_set(err, ERR_INVALID, "an object without a proper name");
+		rc = err_set(err, ERR_INVALID, "an object without a valid name");
 	else
 		rc = check_version(out->version, err);
 	if (rc)
@@ -150,7 +148,7 @@ static enum err_code end_item(struct kube_list *l, kube_item_fn fn, void *ctx, s
 	return rc;
 }
 
-/* Where the string that [at, end) begins in ends: behind its quote, or end. */
+/* [at, end) begins inside a string: the place behind its quote, or end. */
 static const char *skip_string(struct kube_list *l, const char *at, const char *end)
 {
 	for (; at < end; at++) {
@@ -167,8 +165,8 @@ static const char *skip_string(struct kube_list *l, const char *at, const char *
 }
 
 /*
- * Only brackets, commas and strings are looked at; whether what stands between them is JSON is
- * said by the parser that gets the items and the envelope.
+ * Looks only at brackets, commas and strings. The parser of items and of the envelope finds any
+ * other error.
  */
 enum err_code kube_list_feed(
 	struct kube_list *l, struct str piece, kube_item_fn fn, void *ctx, struct err *err)
@@ -253,7 +251,7 @@ void kube_events_release(struct kube_events *e)
 	buf_release(&e->line);
 }
 
-/* {"type": "ADDED", "object": {...}}. Types that are not known are passed over. */
+/* {"type": "ADDED", "object": {...}}. Unknown types are ignored. */
 static enum err_code one_event(
 	struct kube_events *e, struct str text, kube_event_fn fn, void *ctx, struct err *err)
 {
@@ -301,7 +299,7 @@ enum err_code kube_events_feed(
 {
 	enum err_code rc = ERR_OK;
 
-	while (piece.len && !rc) { /* each turn takes a line, or all there is */
+	while (piece.len && !rc) { /* a line, or the rest */
 		const char *nl = memchr(piece.ptr, '\n', piece.len);
 		size_t n = nl ? (size_t)(nl - piece.ptr) : piece.len;
 		struct str line = { piece.ptr, n };

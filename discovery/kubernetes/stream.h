@@ -1,11 +1,11 @@
 /*
- * Stream: what an API server sends, cut anywhere, to JSON objects: the items of a list one by one,
- * and the events of a watch line by line. A list's length is no concern here (an API server that
- * answers from its cache pays no heed to `limit`): never more than one item is held as text.
+ * Stream: parses what an API server sends, cut anywhere: the items of a list one by one, and the
+ * events of a watch line by line. Only one item is held as text, however long the list: a server
+ * that answers from its cache ignores `limit`.
  *
- * Errors:    ERR_INVALID (not JSON, not what was asked for), ERR_LIMIT, ERR_NOMEM; what `fn`
- *            returns.
- * Ownership: init/release pair; objects handed to `fn` are the callee's to take with json_incref.
+ * Errors:    ERR_INVALID (not JSON, or not a list or event), ERR_LIMIT, ERR_NOMEM; any error of
+ *            `fn`.
+ * Ownership: init and release pair; `fn` keeps an object with json_incref.
  * Threads:   values.
  */
 #ifndef DISCOVERY_KUBERNETES_STREAM_H
@@ -19,7 +19,7 @@
 #define KUBE_VERSION_BYTES_MAX 128 /* resourceVersion */
 #define KUBE_ENVELOPE_BYTES_MAX (1u << 20) /* of a list, without its items */
 
-/* An object that was read and trimmed. */
+/* An object, parsed and trimmed. */
 struct kube_item {
 	json_t *object;
 	char key[KUBE_KEY_BYTES_MAX];
@@ -53,7 +53,7 @@ enum kube_event_type { KUBE_ADDED, KUBE_MODIFIED, KUBE_DELETED, KUBE_BOOKMARK, K
 struct kube_event {
 	enum kube_event_type type;
 	struct kube_item item; /* BOOKMARK: only version counts; ERROR: nothing */
-	int code; /* ERROR: 410, ... */
+	int code; /* ERROR: the status, such as 410 */
 	const char *message; /* ERROR: of the server, or "" */
 };
 
@@ -69,7 +69,7 @@ void kube_events_release(struct kube_events *e);
 MUST_CHECK enum err_code kube_events_feed(
 	struct kube_events *e, struct str piece, kube_event_fn fn, void *ctx, struct err *err);
 
-/* The message of a Status that a server sent as a body; "" where it is none. */
+/* The message of a Status in a body, or "". */
 void kube_status_message(struct str body, char *out, size_t size);
 
 #endif

@@ -1,18 +1,19 @@
 /*
- * What is kept of an object: the members that labels and addresses of targets are made of, as a
- * tree per resource. A pod as it is sent has some 10 kB, most of it volumes, probes, environments
- * and the bookkeeping of managedFields; what stays is a tenth.
+ * The members of an object that are kept, as a tree per resource: those that labels and addresses
+ * of targets are made of. The server sends some 10 kB for a pod, mostly volumes, probes,
+ * environments and managedFields; a tenth of it is kept.
  */
+#include <assert.h>
 #include <jansson.h>
 
 #include "discovery/kubernetes/values.h"
 #include "discovery/kubernetes/watch.h"
 
-/* A list's items are trimmed by the same table as an object in its place would be. */
+/* Items of a list are trimmed by the list's table. */
 struct keep {
 	const char *name; /* NULL: the end */
-	const struct keep *inside; /* NULL: whatever is in it */
-	bool shared; /* many objects have the same: one copy of it serves all */
+	const struct keep *inside; /* NULL: all of it */
+	bool shared; /* many objects have equal ones: they share a copy */
 };
 
 /* clang-format off */
@@ -167,10 +168,12 @@ static void share(const struct keep *table, json_t *v, struct kube_values *value
 
 void kube_object_share(struct kube_values *values, enum kube_resource r, json_t *object)
 {
+	assert(r < KUBE_RESOURCES);
 	share(tables[r], object, values);
 }
 
 void kube_object_trim(enum kube_resource r, json_t *object)
 {
+	assert(r < KUBE_RESOURCES);
 	trim(tables[r], object);
 }

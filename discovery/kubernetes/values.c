@@ -5,9 +5,9 @@
 #include "base/array.h"
 
 #define SWEEP_MIN 1024
-#define DEPTH_MAX 16 /* what is deeper does not count in the hash: equality is asked for anyway */
+#define DEPTH_MAX 16 /* deeper values are not hashed; they are compared anyway */
 
-/* Equal values have equal hashes: the order of an object's members does not count. */
+/* Equal values have equal hashes, whatever the order of an object's members. */
 static uint64_t hash_of(const json_t *v, unsigned depth)
 {
 	uint64_t h = hash_u64((uint64_t)json_typeof(v) + 1), member;
@@ -60,7 +60,7 @@ void kube_values_release(struct kube_values *t)
 	kube_values_init(t);
 }
 
-/* Those that only the table has go. A value that cannot be indexed again goes as well. */
+/* Frees values that only the table holds, and those for which the new index has no memory. */
 static void sweep(struct kube_values *t)
 {
 	size_t n = 0;

@@ -1,14 +1,14 @@
 /*
- * Watches. One is always in one of three states: a request is under way (a page of a list, or the
- * stream of changes), or its timer runs (begin, retry), or it lingers besides. Everything that ends
- * a request comes to `again` or to `fail`, and those set the timer; so there is one place where
- * requests begin.
+ * Watches. A watch has a request under way (a page of a list, or the stream of changes), or its
+ * timer is set (begin, retry). Every end of a request leads to `again`, `back_off` or `fail`, which
+ * set the timer, so requests begin in one place.
  *
- * A list is gathered apart (`fresh`) and takes the place of the objects when it is complete: a list
- * that breaks off has changed nothing, and listeners hear of differences only.
+ * A list is gathered in `fresh` and replaces the objects when it is complete. So a list that breaks
+ * off changes nothing, and listeners get differences only.
  */
 #include "discovery/kubernetes/watch.h"
 
+#include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@
 
 #define STATUS_BYTES_MAX (64u << 10)
 #define RETRY_AFTER_NS_MAX (120 * NS_PER_S)
-#define QUIET_STREAM_NS NS_PER_S /* one that ends sooner, with nothing in it, has failed */
+#define QUIET_STREAM_NS NS_PER_S /* a stream that ends sooner, without an event, has failed */
 
 const struct kube_timing kube_timing_default = {
 	.backoff_min_ns = 800 * NS_PER_MS,
@@ -33,9 +33,9 @@ const struct kube_timing kube_timing_default = {
 };
 
 /* -------------------------------------------------------------------------------------------- */
-/* Telling */
+/* Callbacks */
 
-/* A listener may release itself, or others, while it is told: see kube_watch_release. */
+/* A callback may release its listener, or others: see kube_watch_release. */
 #define TELL(w, fn, ...) \
 	do { \
 		for (struct kube_listener *l_ = (w)->listeners; l_; l_ = (w)->next_told) { \
@@ -57,20 +57,20 @@ static uint64_t next_random(struct kube_clusters *c)
 	return c->random;
 }
 
-/* d to 1.5 d: those that failed together do not come back together. */
+/* d to 1.5 d, so that watches that failed together do not retry together. */
 static int64_t jittered(struct kube_clusters *c, int64_t d)
 {
 	return d + (int64_t)(next_random(c) % (uint64_t)(d / 2 + 1));
 }
 
-/* The request is gone; goes on at once. */
+/* The request has ended; the next one begins at once. */
 static void again(struct kube_watch *w)
 {
 	w->request = NULL;
 	timer_after(w->timer, 0);
 }
 
-/* The request is gone; goes on after the next delay. */
+/* The request has ended; the next one begins after a delay. */
 static void back_off(struct kube_watch *w, int64_t at_least_ns)
 {
 	const struct kube_timing *t = &w->clusters->timing;
@@ -103,7 +103,7 @@ static void succeed(struct kube_watch *w)
 	TELL(w, works);
 }
 
-/* A status that is not what was hoped for, with what the server says to it. */
+/* Fails with a status other than 200 and the message of the server. */
 static void fail_status(struct kube_watch *w, const char *doing, const struct http_response *res)
 {
 	char message[512];
@@ -179,7 +179,7 @@ static bool same_object(const json_t *old, const struct kube_item *item)
 		str_is(item->uid, uid ? uid : "");
 }
 
-/* One more object, which is `old` again where that is the same. */
+/* Adds an object to map. Keeps `old` if it is the same version. */
 static enum err_code put(
 	struct kube_watch *w, json_t *map, const struct kube_item *item, json_t *old, struct err *err)
 {
@@ -225,6 +225,7 @@ static void take_list(struct kube_watch *w)
 	bool first = !w->synced;
 	const char *key;
 
+	assert(w->fresh && !w->next_page && w->version[0]);
 	drop_list(w);
 	forget_order(w);
 	w->objects = fresh;
@@ -237,7 +238,7 @@ static void take_list(struct kube_watch *w)
 	json_decref(old);
 	if (first)
 		TELL(w, synced);
-	if (!w->gone) /* else only a stream shows that all is well */
+	if (!w->gone) /* else only a stream shows that it works */
 		succeed(w);
 	w->gone = false;
 	again(w);
@@ -251,7 +252,7 @@ static void on_list_done(void *ctx, const struct http_response *res)
 	struct err err = res->err;
 	char *next = NULL;
 
-	if (!rc && res->status == 410 && paged) { /* too slow for its pages: all in one */
+	if (!rc && res->status == 410 && paged) { /* the pages expired: ask for all in one */
 		drop_list(w);
 		if (w->full_list)
 			back_off(w, 0);
@@ -275,7 +276,7 @@ static void on_list_done(void *ctx, const struct http_response *res)
 	free(w->next_page);
 	w->next_page = next;
 	if (next) {
-		w->version[0] = '\0'; /* of a list that is complete only */
+		w->version[0] = '\0'; /* valid only when the list is complete */
 		again(w);
 	} else {
 		take_list(w);
@@ -296,8 +297,8 @@ static enum err_code begin_list(struct kube_watch *w, struct err *err)
 		percent_encode(&url, str_of(w->next_page), PERCENT_VALUE);
 	} else {
 		/*
-		 * From the server's cache, which may be older than what we had: where our version is gone
-		 * the newest is asked for, so that no object goes back in time.
+		 * From the server's cache, which may be older than our objects. If our version is gone,
+		 * ask for the newest, so that no object goes back in time.
 		 */
 		buf_add_cstr(&url, w->full_list ? "?" : "?limit=500");
 		if (!w->gone)
@@ -309,7 +310,7 @@ static enum err_code begin_list(struct kube_watch *w, struct err *err)
 /* -------------------------------------------------------------------------------------------- */
 /* Streams */
 
-/* What we have is too old to go on from. At once the first time, then with a failure's delays. */
+/* Our version is too old to resume. Lists at once the first time, then with a failure's delays. */
 static void list_anew(struct kube_watch *w)
 {
 	w->version[0] = '\0';
@@ -376,7 +377,7 @@ static void on_stream_data(void *ctx, struct str piece)
 		list_anew(w);
 		return;
 	}
-	if (rc != ERR_UNAVAILABLE) /* what was in it is lost */
+	if (rc != ERR_UNAVAILABLE) /* an event was lost: list again */
 		w->version[0] = '\0';
 	fail(w, "watch", &err, 0);
 }
@@ -410,7 +411,7 @@ static enum err_code begin_stream(struct kube_watch *w, struct err *err)
 	int64_t ns = t->watch_min_ns;
 	struct buf url = { 0 };
 
-	ns += (int64_t)(next_random(w->clusters) % (uint64_t)(ns + 1)); /* not all at once */
+	ns += (int64_t)(next_random(w->clusters) % (uint64_t)(ns + 1)); /* spreads their ends */
 	kube_events_init(&w->events, w->key.resource);
 	w->progressed = false;
 	buf_printf(&url, "%s?watch=1&allowWatchBookmarks=true&resourceVersion=", w->path);
@@ -426,6 +427,7 @@ void kube_watch_begin(evutil_socket_t fd, short what, void *ctx)
 	struct kube_watch *w = ctx;
 	struct err err;
 
+	assert(!w->request);
 	if (w->version[0]) {
 		if (begin_stream(w, &err))
 			fail(w, "watch", &err, 0);

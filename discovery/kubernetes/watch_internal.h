@@ -1,5 +1,5 @@
 /*
- * The parts of watches, as they see each other and as tests see them; everybody else includes
+ * The inside of watches, for these two files and tests. Others include
  * discovery/kubernetes/watch.h.
  *
  *	watch.c    a watch's requests: lists, streams, what follows their ends
@@ -21,7 +21,7 @@ struct event;
 struct kube_timing {
 	int64_t backoff_min_ns, backoff_max_ns;
 	int64_t linger_ns;
-	int64_t watch_min_ns; /* a stream is asked to last so long, to twice as long */
+	int64_t watch_min_ns; /* a stream is asked to last once to twice this */
 	int64_t list_ns, list_idle_ns, watch_idle_ns;
 };
 
@@ -33,8 +33,8 @@ struct kube_clusters {
 	struct event_base *base;
 	struct http_client *client;
 	struct kube_watch_list watches;
-	struct kube_values values; /* what objects have in common */
-	struct kube_timing timing; /* tests are in a hurry */
+	struct kube_values values; /* shared by objects */
+	struct kube_timing timing; /* tests shorten it */
 	uint64_t random;
 };
 
@@ -48,30 +48,30 @@ struct kube_watch {
 	const char *what; /* "pods in namespace x" */
 	struct kube_listener *listeners, *next_told;
 	struct event *timer; /* the next request begins */
-	struct event *linger; /* nobody wants it any more */
+	struct event *linger; /* set when it has no listener */
 	struct http_request *request;
-	int64_t backoff_ns; /* of the failure before; 0: there was none */
+	int64_t backoff_ns; /* the next delay; 0: the last request did not fail */
 
 	json_t *objects; /* by key */
-	const char **order; /* the keys of objects, sorted; NULL: to be made */
+	const char **order; /* the keys of objects, sorted; NULL: not sorted yet */
 	bool synced;
-	bool failing; /* listeners were told so, and not yet that it works again */
-	char version[KUBE_VERSION_BYTES_MAX]; /* what the next stream begins from; "": list first */
+	bool failing; /* `failed` was called, and `works` not since */
+	char version[KUBE_VERSION_BYTES_MAX]; /* where the next stream begins; "": list first */
 
 	/* the list under way */
 	struct kube_list list;
 	json_t *fresh; /* its objects so far; NULL: not begun */
 	char *next_page; /* `continue`; NULL: the first page */
-	bool gone; /* the version we had is no more: the newest is asked for */
-	bool full_list; /* pages went out of date while we read them */
+	bool gone; /* our version is gone: ask for the newest */
+	bool full_list; /* pages expired while we read them: list without pages */
 
 	/* the stream under way */
 	struct kube_events events;
-	bool progressed; /* an event came */
+	bool progressed; /* it had an event */
 };
 
-/* The timer's function: the next list or stream. */
+/* The timer's callback: begins the next list or stream. */
 void kube_watch_begin(int fd, short what, void *watch);
-void kube_watch_stop(struct kube_watch *w); /* ends the request and frees what it gathered */
+void kube_watch_stop(struct kube_watch *w); /* ends the request, and frees its list and stream */
 
 #endif

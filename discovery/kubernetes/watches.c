@@ -1,4 +1,5 @@
-/* Who holds which watch, and what they read of it. */
+/* The watches of all clusters: found by key, shared, released, read. */
+#include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
 
@@ -22,6 +23,7 @@ static const struct {
 
 const char *kube_resource_name(enum kube_resource r)
 {
+	assert(r < KUBE_RESOURCES);
 	return resources[r].name;
 }
 
@@ -55,7 +57,7 @@ static bool copy_key(struct arena *a, const struct kube_watch_key *from, struct 
 	return to->namespace.ptr && to->label_selector.ptr && to->field_selector.ptr;
 }
 
-/* Both go into a path; what is no name of a namespace would lead elsewhere. */
+/* The namespace becomes a part of a path, so other characters are refused. */
 static enum err_code check_namespace(const struct kube_watch_key *k, struct err *err)
 {
 	struct str s = k->namespace;
@@ -65,7 +67,7 @@ static enum err_code check_namespace(const struct kube_watch_key *k, struct err 
 	for (size_t i = 0; i < s.len; i++)
 		if (!(s.ptr[i] >= 'a' && s.ptr[i] <= 'z') && !(s.ptr[i] >= '0' && s.ptr[i] <= '9') &&
 			s.ptr[i] != '-')
-			return err_set(err, ERR_INVALID, "\"%.*s\" is no name of a namespace",
+			return err_set(err, ERR_INVALID, "\"%.*s\" is not a valid namespace",
 				(int)(s.len < 256 ? s.len : 256), s.ptr);
 	return ERR_OK;
 }
@@ -115,8 +117,10 @@ void kube_clusters_close(struct kube_clusters *c)
 
 	if (!c)
 		return;
-	while ((w = LIST_FIRST(&c->watches)))
+	while ((w = LIST_FIRST(&c->watches))) {
+		assert(!w->listeners);
 		watch_free(w);
+	}
 	kube_values_release(&c->values);
 	free(c);
 }
@@ -140,9 +144,10 @@ enum err_code kube_watch_acquire(struct kube_clusters *c, const struct kube_acce
 
 	if (rc)
 		return rc;
-	LIST_FOREACH(w, &c->watches, link)
-	if (key_eq(&w->key, key) && str_eq(w->access.identity, access->identity))
-		break;
+	assert(listener->changed && listener->synced && listener->failed);
+	LIST_FOREACH (w, &c->watches, link)
+		if (key_eq(&w->key, key) && str_eq(w->access.identity, access->identity))
+			break;
 	if (!w) {
 		w = calloc(1, sizeof(*w));
 		if (!w)
@@ -163,8 +168,8 @@ enum err_code kube_watch_acquire(struct kube_clusters *c, const struct kube_acce
 }
 
 /*
- * The watch itself goes later, by its timer: a reload takes it up again, and whoever is telling the
- * listeners something still has it.
+ * The timer frees the watch later: a reload may take it again, and a caller of listeners may still
+ * use it.
  */
 void kube_watch_release(struct kube_watch *w, struct kube_listener *listener)
 {
@@ -207,7 +212,7 @@ static int by_key(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Kept until a key comes or goes. False: out of memory. */
+/* The order is kept until a key is added or deleted. False: out of memory. */
 static bool sort_keys(struct kube_watch *w)
 {
 	size_t n = 0;
@@ -236,6 +241,6 @@ void kube_watch_each(const struct kube_watch *cw,
 				return;
 		return;
 	}
-	json_object_foreach(w->objects, key, v) /* without memory in no order, but all of them */
+	json_object_foreach(w->objects, key, v) /* out of memory: unsorted */
 		if (!fn(ctx, str_of(key), v)) return;
 }

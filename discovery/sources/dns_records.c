@@ -16,7 +16,7 @@ static void add_target(struct dns_answer *a, struct labels ls)
 		a->failed = true;
 }
 
-/* host:port, and the labels given, whose values may be NULL. */
+/* A target host:port with the given labels; a NULL name is none. */
 static void add_host(struct dns_answer *a, const char *host, unsigned port,
 	const char *target_label, const char *target, const char *port_label)
 {
@@ -37,14 +37,14 @@ static void add_host(struct dns_answer *a, const char *host, unsigned port,
 		add_target(a, ls);
 }
 
-/* c-ares gives names without the dot at their end; the label has it, the address not. */
+/* c-ares strips the final dot of names. The label has it, the address does not. */
 static void add_name(struct dns_answer *a, const char *name, unsigned port,
 	const char *target_label, const char *port_label)
 {
 	add_host(a, name, port, target_label, arena_printf(a->arena, "%s.", name), port_label);
 }
 
-/* How many records an answer may hold: what its header claims and its size allows; not 0. */
+/* At most so many records: what the header claims, as far as the size allows; at least 1. */
 static int records_max(const struct dns_answer *a)
 {
 	const int record_bytes_min = 11; /* the root's name, type, class, time to live, no data */
@@ -75,7 +75,7 @@ static int parse_aaaa(struct dns_answer *a)
 	struct ares_addr6ttl *v = arena_array(a->arena, struct ares_addr6ttl, (size_t)n);
 	const unsigned char *address;
 	char text[INET6_ADDRSTRLEN];
-	bool mapped; /* Go, and so Prometheus, prints such an address as the IPv4 one it holds */
+	bool mapped; /* Go, and so Prometheus, prints it as an IPv4 address */
 
 	if (!v)
 		return ARES_ENOMEM;

@@ -1,6 +1,6 @@
 /*
- * DNS records as targets: an answer's SRV, A, AAAA, MX or NS records, sorted and each once, since
- * servers turn their answers round. CNAMEs on the way to them are followed and give nothing.
+ * DNS records as targets: the SRV, A, AAAA, MX or NS records of an answer, sorted and distinct,
+ * because servers rotate their answers. CNAMEs are followed and are no targets.
  *
  * Errors:    c-ares's status: ARES_EBADRESP for bytes that are no answer, ARES_ENOMEM.
  * Ownership: targets live in the answer's arena.
@@ -20,7 +20,7 @@ struct dns_type {
 	int (*parse)(struct dns_answer *a); /* ARES_ENODATA: no such records */
 };
 
-/* By its name in any case; NULL: none of ours. */
+/* By its name in any case; NULL: not supported. */
 const struct dns_type *dns_type_of(struct str name);
 
 struct dns_answer {

@@ -2,6 +2,7 @@
 
 #include <ares.h>
 #include <arpa/nameser.h>
+#include <assert.h>
 #include <event2/event.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,11 +16,11 @@
 #include "discovery/sources/loop.h"
 
 #define ANSWER_BYTES_MAX (32u << 20) /* of targets: one answer has 64 KiB */
-/* Names asked for at a time: more would overflow the socket of a server on the same host. */
+/* Lookups at a time: more would overflow the socket of a server on the same host. */
 #define ASKED_MAX 64u
 /*
- * How long answers wait for those of the other names, to be published together; the first ones wait
- * longer, so that a new configuration does not lose targets that the one before had.
+ * How long answers wait for those of other names, to be published together. The first ones wait
+ * longer, so that a reload does not lose targets for a moment.
  */
 #define SETTLE_NS (500 * NS_PER_MS)
 #define SETTLE_FIRST_NS (5 * NS_PER_S)
@@ -27,7 +28,7 @@
 METRIC_COUNTER(lookups, "epimetheus_discovery_dns_lookups_total",
 	"Names looked up, along all their search domains.", NULL);
 METRIC_COUNTER(lookup_failures, "epimetheus_discovery_dns_lookup_failures_total",
-	"Names about which no server had an answer of use.", NULL);
+	"Lookups that no server answered usefully.", NULL);
 
 /* ---- configuration ---- */
 
@@ -88,17 +89,17 @@ static const struct yaml_schema dns_schema = {
 /* ---- the provider ---- */
 
 struct name {
-	TAILQ_ENTRY(name) link; /* while in line */
+	TAILQ_ENTRY(name) link; /* in dns_sd.queue */
 	struct dns_sd *sd;
 	struct str text;
-	bool busy; /* in line or asked for: a refresh passes it by */
-	size_t candidate; /* the one asked for */
-	int status; /* of a candidate that no server had an answer of use about */
-	size_t status_of;
-	int failed; /* the same of the last round; ARES_SUCCESS: all was well */
+	bool busy; /* queued or looked up now: a refresh skips it */
+	size_t candidate; /* the search domain that is tried now */
+	int status; /* the first failure among the candidates; ARES_SUCCESS: none */
+	size_t status_of; /* that candidate */
+	int failed; /* `status` of the last lookup that ended */
 	size_t failed_of;
-	bool told; /* of this failure */
-	struct groups *last; /* one group; NULL: never answered */
+	bool reported; /* this failure */
+	struct groups *last; /* one group; NULL: no answer yet */
 };
 
 struct dns_sd {
@@ -111,29 +112,29 @@ struct dns_sd {
 	struct event *refresh, *settle;
 	struct name *names;
 	size_t n;
-	TAILQ_HEAD(, name) line;
-	size_t asked;
-	bool asking; /* names are being taken off the line */
+	TAILQ_HEAD(, name) queue;
+	size_t asked; /* lookups under way, at most ASKED_MAX */
+	bool asking; /* ask_next runs */
 	bool changed; /* since the last publish */
 	bool published;
 	bool closing;
 };
 
-static void tell_failure(struct name *q)
+static void report_failure(struct name *q)
 {
 	char asked[RESOLVER_NAME_BYTES];
 	struct err why;
 
 	if (!resolver_candidate(q->sd->resolver, q->text, q->failed_of, asked))
 		asked[0] = '\0'; /* resolv.conf has changed meanwhile */
-	/* c-ares says "could not contact" of a SERVFAIL, too: with neither it had an answer */
+	/* c-ares says "could not contact" for SERVFAIL too */
 	err_set(&why, ERR_UNAVAILABLE,
 		"could not resolve %s: all servers responded with errors to at least one search domain:"
 		" %s: %s",
 		QUOTED(q->text), asked,
 		q->failed == ARES_ECONNREFUSED ? "servers unreachable or failing" :
 										 ares_strerror(q->failed));
-	q->told = true;
+	q->reported = true;
 	source_failed(q->sd->host, &why);
 }
 
@@ -159,16 +160,13 @@ static enum err_code make_set(const struct dns_sd *sd, struct groups **out, stru
 	return rc;
 }
 
-/*
- * Failures are told after what was learnt in the same round: to the host, a set that is published
- * means that all is well, which it is not while a name fails.
- */
+/* Reports failures after the publish, which tells the host that all is well. */
 static void publish(struct dns_sd *sd)
 {
 	struct name *failed = find_failed(sd);
 	struct groups *set;
 	struct err err;
-	bool told = false;
+	bool reported = false;
 
 	evtimer_del(sd->settle);
 	sd->changed = false;
@@ -180,12 +178,12 @@ static void publish(struct dns_sd *sd)
 	sd->published = true;
 	source_publish(sd->host, set);
 	for (size_t i = 0; i < sd->n; i++)
-		if (sd->names[i].failed != ARES_SUCCESS && !sd->names[i].told) {
-			tell_failure(&sd->names[i]);
-			told = true;
+		if (sd->names[i].failed != ARES_SUCCESS && !sd->names[i].reported) {
+			report_failure(&sd->names[i]);
+			reported = true;
 		}
-	if (failed && !told)
-		tell_failure(failed);
+	if (failed && !reported)
+		report_failure(failed);
 }
 
 static void on_settle(evutil_socket_t fd, short what, void *ctx)
@@ -210,7 +208,7 @@ static void name_learnt(struct name *q, struct groups *now)
 		timer_after(sd->settle, sd->published ? SETTLE_NS : SETTLE_FIRST_NS);
 }
 
-/* The records of an answer as q's group; an answer without bytes gives an empty one. */
+/* Makes q's group of the records of an answer; no bytes make an empty one. */
 static int name_read(struct name *q, struct str bytes)
 {
 	struct dns_answer a = { .bytes = (const unsigned char *)bytes.ptr,
@@ -241,9 +239,9 @@ static void name_failed(struct name *q)
 	metric_add(&lookup_failures, NULL, 1);
 	q->failed = q->status;
 	q->failed_of = q->status_of;
-	q->told = false;
+	q->reported = false;
 	if (!q->sd->changed)
-		tell_failure(q);
+		report_failure(q);
 }
 
 static void ask_next(struct dns_sd *sd);
@@ -252,6 +250,7 @@ static void name_done(struct name *q)
 {
 	struct dns_sd *sd = q->sd;
 
+	assert(q->busy && sd->asked > 0);
 	q->busy = false;
 	sd->asked--;
 	ask_next(sd);
@@ -259,7 +258,7 @@ static void name_done(struct name *q)
 
 static void on_answer(void *ctx, int status, struct str answer);
 
-/* Asks for the candidate whose turn it is. When there is none left, the last round was in vain. */
+/* Looks up the current candidate. If there is none left, the name does not exist or it failed. */
 static void name_ask(struct name *q)
 {
 	char text[RESOLVER_NAME_BYTES];
@@ -268,7 +267,7 @@ static void name_ask(struct name *q)
 		resolver_query(q->sd->resolver, text, q->sd->type->type, on_answer, q);
 		return;
 	}
-	if (q->status == ARES_SUCCESS) /* all say that there is no such name */
+	if (q->status == ARES_SUCCESS) /* it exists in no search domain */
 		q->status = name_read(q, (struct str){ 0 });
 	if (q->status != ARES_SUCCESS)
 		name_failed(q);
@@ -276,9 +275,8 @@ static void name_ask(struct name *q)
 }
 
 /*
- * The first candidate that exists decides, even without records of our type, as in Prometheus. One
- * that no server knows anything about leaves open whether the name is gone: later candidates may
- * tell.
+ * The first candidate that exists decides, even without records of our type, as in Prometheus.
+ * After a failure the next candidates are tried, but the name then does not count as gone.
  */
 static void on_answer(void *ctx, int status, struct str answer)
 {
@@ -301,19 +299,17 @@ static void on_answer(void *ctx, int status, struct str answer)
 	name_ask(q);
 }
 
-/*
- * Names leave the line as others end. When all have ended, what is new is published, and that all
- * is well where it is.
- */
+/* Starts lookups from the queue. When all have ended, publishes if something changed or all is
+ * well. */
 static void ask_next(struct dns_sd *sd)
 {
 	struct name *q;
 
 	if (sd->asking)
-		return; /* a name ended at once: the loop below goes on */
+		return; /* a lookup ended at once: the loop below goes on */
 	sd->asking = true;
-	while (sd->asked < ASKED_MAX && (q = TAILQ_FIRST(&sd->line))) {
-		TAILQ_REMOVE(&sd->line, q, link);
+	while (sd->asked < ASKED_MAX && (q = TAILQ_FIRST(&sd->queue))) {
+		TAILQ_REMOVE(&sd->queue, q, link);
 		sd->asked++;
 		q->candidate = 0;
 		q->status = ARES_SUCCESS;
@@ -334,7 +330,7 @@ static void on_refresh(evutil_socket_t fd, short what, void *ctx)
 		if (sd->names[i].busy)
 			continue;
 		sd->names[i].busy = true;
-		TAILQ_INSERT_TAIL(&sd->line, &sd->names[i], link);
+		TAILQ_INSERT_TAIL(&sd->queue, &sd->names[i], link);
 	}
 	ask_next(sd);
 }
@@ -357,7 +353,7 @@ static void dns_sd_close(void *provider)
 	free(sd);
 }
 
-/* A name given twice is one source of groups. */
+/* A name that is given twice counts once. */
 static enum err_code add_names(struct dns_sd *sd, const struct yaml_list *names, struct err *err)
 {
 	const struct str *from = names->v;
@@ -388,10 +384,11 @@ static enum err_code dns_sd_open(const struct source_env *env, const void *confi
 	struct dns_sd *sd = calloc(1, sizeof(*sd));
 	enum err_code rc;
 
+	assert(c->names.n > 0 && dns_type_of(c->type)); /* checked when it was decoded */
 	if (!sd)
 		return err_nomem(err, "DNS discovery");
 	arena_init(&sd->arena, 0);
-	TAILQ_INIT(&sd->line);
+	TAILQ_INIT(&sd->queue);
 	sd->host = host;
 	sd->type = dns_type_of(c->type);
 	sd->port = (unsigned)c->port;

@@ -1,10 +1,10 @@
 /*
- * DNS discovery: targets from the records of names, asked again every refresh_interval.
+ * DNS discovery: targets from the records of names, looked up every refresh_interval.
  *
- * One group per name, its source the name. SRV records give host and port; A, AAAA, MX and NS give
- * hosts, and `port` is the configuration's. A name that exists nowhere along the search domains
- * gives an empty group; one about which no server has an answer of use keeps what it gave before,
- * while the others go on. Targets of a group are sorted: servers turn their answers round.
+ * Each name is a group, with the name as its source. SRV records have host and port; for A, AAAA,
+ * MX and NS `port` is in the configuration. A name that exists in no search domain has an empty
+ * group. A name whose lookup fails keeps its last targets. Targets of a group are sorted, because
+ * servers rotate their answers.
  *
  * Threads:   discovery's.
  * Source:    Prometheus's dns_sd: __meta_dns_name, __meta_dns_srv_record_target and _port,

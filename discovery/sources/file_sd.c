@@ -12,15 +12,15 @@
 
 #define PATTERNS_MAX 1000u
 #define LIST_BYTES_MAX (64u << 20) /* names in the directories */
-/* An editor or a ConfigMap changes several entries at once: they are read together. */
+/* An editor or a ConfigMap changes several files at once: they are read together. */
 #define SETTLE_NS (50 * NS_PER_MS)
-/* How soon a directory that could not be watched is tried again. */
+/* When to try again to watch a directory. */
 #define UNWATCHED_RETRY_NS (5 * NS_PER_S)
 
 /* ---- configuration ---- */
 
 struct file_sd_config {
-	struct str *files; /* paths or patterns, with the configuration's directory in front */
+	struct str *files; /* paths or patterns, with the configuration's directory */
 	size_t files_n;
 	int64_t refresh_interval_ns;
 };
@@ -113,7 +113,7 @@ static enum err_code check_files(const void *config, struct err *err)
 /* ---- the source ---- */
 
 struct pattern {
-	const char *path; /* the whole */
+	const char *path; /* all of it */
 	const char *last; /* its last element */
 	struct dir_watch watch;
 };
@@ -126,13 +126,13 @@ struct file_sd {
 	size_t patterns_n;
 	int64_t refresh_interval_ns;
 	struct event *timer;
-	bool noticed; /* a change: the timer waits for things to settle */
+	bool noticed; /* a change; the timer waits for further ones */
 	struct target_file **docs; /* ascending by path */
 	size_t docs_n;
 	struct groups *published; /* NULL: nothing yet */
 };
 
-/* Names in the arena, as they are found. */
+/* In the order in which they are found. */
 struct paths {
 	struct arena arena;
 	const char **v;
@@ -170,7 +170,7 @@ static int path_cmp(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The documents there are now, ascending and each once. */
+/* The documents that exist now, ascending and distinct. */
 static enum err_code find_documents(const struct file_sd *f, struct paths *out, struct err *err)
 {
 	enum err_code rc = ERR_OK;
@@ -198,7 +198,7 @@ static void release_documents(struct target_file **v, size_t n)
 	free(v);
 }
 
-/* Takes the new list of documents before the old one is let go: what both have keeps its groups. */
+/* Acquires the new documents before it releases the old: those in both keep their groups. */
 static enum err_code take_documents(struct file_sd *f, const struct paths *paths, struct err *err)
 {
 	struct target_file **v = calloc(paths->n ? paths->n : 1, sizeof(struct target_file *));
@@ -245,8 +245,8 @@ static enum err_code read_documents(struct file_sd *f, struct arena *a, struct g
 }
 
 /*
- * A broken document must not look like a success: an equal set is not published then, and what
- * failed is told last, since to the host a set that is published means that all is well.
+ * A publish tells the host that all is well. So with a broken document an equal set is not
+ * published, and failures are reported after the publish.
  */
 static void publish(struct file_sd *f, struct groups *set, const struct failure *failed)
 {
@@ -261,7 +261,7 @@ static void publish(struct file_sd *f, struct groups *set, const struct failure 
 		source_failed(f->host, &failed->why);
 }
 
-/* First the watch, then the reading: a change in between is noticed. */
+/* Watches before it reads, so that no change is missed in between. */
 static void refresh(struct file_sd *f)
 {
 	struct paths paths = { 0 };
@@ -291,10 +291,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 	refresh(ctx);
 }
 
-/*
- * Names in ".." are how Kubernetes swaps a mounted ConfigMap: the documents are links through
- * "..data".
- */
+/* Kubernetes swaps a mounted ConfigMap by renaming "..data", which the documents link through. */
 static void on_changed(struct dir_watch *w, struct str name)
 {
 	const struct pattern *pat = (const struct pattern *)(const void *)((char *)w -
@@ -348,7 +345,7 @@ static enum err_code init(
 	return ERR_OK;
 }
 
-/* Reads at once: its first answer is part of the first delivery. */
+/* Reads at once, so that its groups are in the first delivery. */
 static enum err_code file_sd_open(const struct source_env *env, const void *config,
 	struct source *host, void **out, struct err *err)
 {

@@ -1,9 +1,8 @@
 /*
- * File discovery: documents of target groups, found by paths and patterns, noticed through inotify
- * and read again every refresh_interval.
+ * File discovery: documents of target groups, found by paths and patterns. They are read again when
+ * inotify reports a change, and every refresh_interval.
  *
- * A document that cannot be read or parsed keeps the groups it gave before; one that is gone gives
- * none.
+ * A document that cannot be read or parsed keeps its last groups. One that is deleted has none.
  *
  * Threads:   discovery's.
  * Source:    Prometheus's file_sd; __meta_filepath.

@@ -1,5 +1,6 @@
 #include "discovery/sources/groups.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -20,7 +21,9 @@ struct groups *groups_new(size_t budget_bytes)
 
 struct groups *groups_ref(struct groups *g)
 {
-	atomic_fetch_add(&g->refs, 1);
+	unsigned before = atomic_fetch_add(&g->refs, 1);
+
+	assert(before > 0);
 	return g;
 }
 
@@ -38,7 +41,7 @@ static bool group_eq(const struct target_group *a, const struct target_group *b)
 {
 	if (a->source.ptr == b->source.ptr && a->source.len == b->source.len &&
 		a->targets == b->targets && a->targets_n == b->targets_n && a->labels.v == b->labels.v)
-		return true; /* one group in two sets */
+		return true; /* the same group in two sets */
 	if (!str_eq(a->source, b->source) || !labels_eq(a->labels, b->labels) ||
 		a->targets_n != b->targets_n)
 		return false;
@@ -85,6 +88,7 @@ enum err_code groups_join(
 		g->n += sets[i]->n;
 		g->parts[g->parts_n++] = groups_ref(sets[i]);
 	}
+	assert(g->n == groups_n && g->parts_n <= n);
 	*out = g;
 	return ERR_OK;
 }
@@ -160,6 +164,7 @@ enum err_code groups_pack(
 		for (size_t k = 0; k < v[i].targets_n; k++)
 			*targets++ = pack_labels(&p, v[i].targets[k]);
 	}
+	assert(p.bytes == (char *)g->v + bytes); /* both passes counted the same */
 	g->n = n;
 	*out = g;
 	return ERR_OK;
@@ -423,7 +428,7 @@ enum err_code target_groups_from_json(struct arena *a, const char *path, struct 
 
 	*out = NULL;
 	*out_n = 0;
-	if (str_is(str_trim(text), "null")) /* what Go's servers make of an empty list */
+	if (str_is(str_trim(text), "null")) /* Go's encoding of an empty list */
 		return ERR_OK;
 	root = json_loadb(text.ptr ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, &why);
 	if (!root)

@@ -1,15 +1,14 @@
 /*
- * Target groups: what a provider found, before relabelling.
+ * Target groups: the targets that a source found, before relabelling.
  *
- * A group is a source ("prod.yml:0"), labels common to all, and targets, each a label set that
- * holds at least __address__. A group set is everything one job's providers know at one moment; it
- * is immutable, so that the discovery thread can hand it to the scrape loop and go on.
+ * A group has a source ("prod.yml:0"), labels common to all its targets, and the targets: label
+ * sets with at least __address__. A set of groups is all that is known at one moment. It is
+ * immutable, so discovery can give it to other threads.
  *
- * Ownership: a group set is counted; groups_ref and groups_unref pair, the last unref frees it
- *            (NULL is fine). Groups and their strings live in the set's arena, or in that of a set
- *            it was joined from, which it then holds.
- * Threads:   immutable once delivered; the count is atomic.
- * Source:    Prometheus's targetgroup.Group.
+ * Ownership: a set is counted; groups_ref and groups_unref pair, and the last unref frees it (NULL
+ * is fine). Groups and strings are in the set's arena, or in those of the sets that it was joined
+ * from, which it holds. Threads:   immutable once delivered; the count is atomic. Source:
+ * Prometheus's targetgroup.Group.
  */
 #ifndef DISCOVERY_SOURCES_GROUPS_H
 #define DISCOVERY_SOURCES_GROUPS_H
@@ -31,7 +30,7 @@ struct groups {
 	struct arena arena;
 	struct target_group *v;
 	size_t n;
-	struct groups **parts; /* of groups_join: each is a reference */
+	struct groups **parts; /* held; of groups_join */
 	size_t parts_n;
 };
 
@@ -39,33 +38,33 @@ struct groups {
 struct groups *groups_new(size_t budget_bytes);
 struct groups *groups_ref(struct groups *g);
 void groups_unref(struct groups *g);
-/* Same sources with the same labels and targets, in the same order. Shared groups cost nothing. */
+/* The same sources, labels and targets in the same order. Shared groups are equal at once. */
 bool groups_eq(const struct groups *a, const struct groups *b);
 
 /*
- * All groups of these sets (NULL is one without groups), in order, in one set that holds them: a
- * few of many groups can change without the others being copied.
+ * Joins sets, in order; NULL is an empty one. The new set holds the others and copies no group, so
+ * a change of a few groups is cheap.
  */
 MUST_CHECK enum err_code groups_join(
 	struct groups *const *sets, size_t n, struct groups **out, struct err *err);
-/* A copy in a set that takes as much memory as it needs. */
+/* Copies groups into a new set, in one block of exactly the memory they need. */
 MUST_CHECK enum err_code groups_pack(
 	const struct target_group *v, size_t n, struct groups **out, struct err *err);
 
-size_t groups_targets(const struct groups *g); /* how many targets there are in all groups */
+size_t groups_targets(const struct groups *g); /* number of targets in all groups */
 
-/* Gives each group the label name=value, in place of one it has; new arrays are in the arena. */
+/* Sets the label name=value on each group. New arrays are in the arena. */
 MUST_CHECK enum err_code target_groups_label(struct arena *a, struct target_group *v, size_t n,
 	struct str name, struct str value, struct err *err);
 
 /*
- * A list of {targets: [host:port, ...], labels: {name: value}}, as static_configs and file_sd
- * documents hold it. Sources are source_prefix and the group's index. Errors name file, line and
+ * Decodes a list of {targets: [host:port, ...], labels: {name: value}}, as in static_configs and
+ * documents of file_sd. A group's source is source_prefix and its index. Errors name file, line and
  * column.
  */
 MUST_CHECK enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
 	const char *source_prefix, struct target_group **out, size_t *out_n, struct err *err);
-/* Of a document's text. `path` names it in messages, and in sources: "PATH:INDEX". */
+/* The same for a document. `path` names it in messages and sources ("PATH:INDEX"). */
 MUST_CHECK enum err_code target_groups_from_yaml(struct arena *a, const char *path, struct str text,
 	struct target_group **out, size_t *n, struct err *err);
 MUST_CHECK enum err_code target_groups_from_json(struct arena *a, const char *path, struct str text,

@@ -1,5 +1,6 @@
 #include "discovery/sources/http_sd.h"
 
+#include <assert.h>
 #include <event2/event.h>
 #include <stdlib.h>
 
@@ -39,7 +40,7 @@ static void defaults(struct yaml_ctx *ctx, void *out)
 	http_config_defaults(&c->http);
 }
 
-/* Prometheus's words; a client would refuse user information at each refresh. */
+/* Prometheus's messages. User information would fail at each refresh, so it is refused here. */
 static const char *url_problem(struct str url)
 {
 	ptrdiff_t colon = str_find(url, STR(":"));
@@ -103,11 +104,11 @@ struct http_sd {
 	struct str refresh_seconds;
 	int64_t refresh_interval_ns;
 	struct event *timer;
-	struct http_request *request; /* NULL: none under way */
-	int64_t due_ns; /* when the next one goes out */
+	struct http_request *request; /* under way, or NULL */
+	int64_t due_ns; /* of the next request */
 };
 
-/* application/json; charset=utf-8, the charset in quotes or not, or without one. */
+/* application/json, with or without charset=utf-8, quoted or not. */
 static bool is_json(struct str type)
 {
 	const struct str media = STR("application/json");
@@ -150,7 +151,7 @@ static enum err_code read_answer(
 	return rc;
 }
 
-static void tell_failure(struct http_sd *h, struct err *err)
+static void report_failure(struct http_sd *h, struct err *err)
 {
 	if (str_find(str_of(err->msg), h->shown_url) < 0)
 		err_wrap(err, err->code, "%s", h->shown_url.ptr);
@@ -173,7 +174,7 @@ static void on_done(void *ctx, const struct http_response *res)
 	err = res->err;
 	rc = res->rc ? res->rc : read_answer(h, res, &set, &err);
 	if (rc)
-		tell_failure(h, &err);
+		report_failure(h, &err);
 	else
 		source_publish(h->host, set);
 	wait_for_next(h);
@@ -196,9 +197,10 @@ static void ask(struct http_sd *h)
 	};
 	struct err err;
 
+	assert(!h->request);
 	h->due_ns = clock_monotonic_ns() + h->refresh_interval_ns;
 	if (http_client_send(h->client, &o, on_done, h, &h->request, &err)) {
-		tell_failure(h, &err);
+		report_failure(h, &err);
 		wait_for_next(h);
 	}
 }
@@ -251,7 +253,7 @@ static enum err_code init(struct http_sd *h, const struct source_env *env,
 	if ((rc = http_config_dup(&h->arena, &c->http, &h->config, err)))
 		return rc;
 	ask(h);
-	/* Sources that are opened together ask together once, and are spread over the interval then. */
+	/* Sources that open together send their first requests together; later ones are spread. */
 	h->due_ns -= (int64_t)(hash_bytes(h->url.ptr, h->url.len, (uint64_t)h->due_ns) %
 		(uint64_t)(h->refresh_interval_ns / 2));
 	return ERR_OK;

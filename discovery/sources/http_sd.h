@@ -1,9 +1,8 @@
 /*
- * HTTP discovery: a document of target groups that a server answers with, asked for at once and
- * then every refresh_interval.
+ * HTTP discovery: fetches a document of target groups at once, and then every refresh_interval.
  *
- * Only 200 and Content-Type application/json count; whatever else happens, the groups of the last
- * good answer stay.
+ * Only an answer 200 with Content-Type application/json counts. After any other the groups of the
+ * last good answer stay.
  *
  * Threads:   discovery's.
  * Source:    Prometheus's http_sd; __meta_url, X-Prometheus-Refresh-Interval-Seconds.

@@ -3,7 +3,7 @@
 
 #define TEXT "configuration"
 
-/* Without secrets hidden: another password is another source. It is never shown. */
+/* Secrets included: another password is another source. It is never shown. */
 static enum err_code make_identity(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct str *out, struct err *err)
 {

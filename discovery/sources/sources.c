@@ -1,6 +1,7 @@
 #include "discovery/sources/source.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -10,22 +11,23 @@
 #include "discovery/sources/sources.h"
 
 #define BUCKETS 1024u /* a power of two */
-#define TOLD_MAX 16u /* texts that are remembered as logged */
+#define LOGGED_MAX 16u /* messages that are remembered as logged */
 
 METRIC_COUNTER(failures, "epimetheus_discovery_failures_total",
 	"Sources of targets that could not be read.", "provider");
-METRIC_GAUGE(at_work, "epimetheus_discovery_sources", "Sources of targets at work.", "provider");
+METRIC_GAUGE(at_work, "epimetheus_discovery_sources", "Open sources of targets.", "provider");
 METRIC_GAUGE(in_trouble, "epimetheus_discovery_sources_failing",
 	"Sources of targets whose last attempt failed.", "provider");
-METRIC_GAUGE(
-	targets, "epimetheus_discovery_targets", "Targets that the sources give now.", "provider");
+METRIC_GAUGE(targets, "epimetheus_discovery_targets", "Targets in the last sets of the sources.",
+	"provider");
 METRIC_GAUGE(groups_given, "epimetheus_discovery_target_groups",
-	"Target groups that the sources give now.", "provider");
+	"Target groups in the last sets of the sources.", "provider");
 METRIC_GAUGE(last_success, "epimetheus_discovery_last_success_timestamp_seconds",
 	"When a source last answered.", "provider");
 
 struct source {
 	LIST_ENTRY(source) link;
+	pthread_t thread; /* the only one that calls it; for assertions */
 	const struct source_ops *ops;
 	struct arena arena; /* identity */
 	struct str identity;
@@ -34,8 +36,8 @@ struct source {
 	struct groups *set; /* NULL: nothing published yet */
 	LIST_HEAD(, source_use) uses; /* the last one closes it */
 	bool failing;
-	uint64_t told[TOLD_MAX]; /* hashes of texts in the log since the last publish */
-	size_t told_n;
+	uint64_t logged[LOGGED_MAX]; /* hashes of messages that were logged since the last publish */
+	size_t logged_n;
 };
 
 struct shared_by_kind {
@@ -46,6 +48,7 @@ struct shared_by_kind {
 
 struct sources {
 	struct source_env env;
+	pthread_t thread;
 	LIST_HEAD(, source) v[BUCKETS]; /* by hash of kind and identity */
 	LIST_HEAD(, shared_by_kind)
 	shared; /* of the kinds that were opened and have ops->open_shared */
@@ -58,6 +61,7 @@ enum err_code sources_open(const struct source_env *env, struct sources **out, s
 	if (!s)
 		return err_nomem(err, "discovery");
 	s->env = *env;
+	s->thread = pthread_self();
 	*out = s;
 	return ERR_OK;
 }
@@ -109,28 +113,30 @@ void source_publish(struct source *s, struct groups *set)
 {
 	struct source_use *use;
 
+	assert(set && pthread_equal(s->thread, pthread_self()));
 	metric_set(&last_success, s->ops->kind, (double)clock_now_ns() / NS_PER_S);
 	set_failing(s, false);
-	s->told_n = 0;
+	s->logged_n = 0;
 	if (s->set && groups_eq(s->set, set)) {
 		groups_unref(set);
 		return;
 	}
 	replace_set(s, set);
-	LIST_FOREACH(use, &s->uses, link)
-	use->changed(use->ctx);
+	LIST_FOREACH (use, &s->uses, link)
+		use->changed(use->ctx);
 }
 
 void source_failed(struct source *s, const struct err *why)
 {
 	uint64_t hash = hash_bytes(why->msg, strlen(why->msg), 0);
 
+	assert(why->code && pthread_equal(s->thread, pthread_self()));
 	metric_add(&failures, s->ops->kind, 1);
 	set_failing(s, true);
-	for (size_t i = 0; i < s->told_n && i < TOLD_MAX; i++)
-		if (s->told[i] == hash)
+	for (size_t i = 0; i < s->logged_n && i < LOGGED_MAX; i++)
+		if (s->logged[i] == hash)
 			return;
-	s->told[s->told_n++ % TOLD_MAX] = hash;
+	s->logged[s->logged_n++ % LOGGED_MAX] = hash;
 	log_warn("discovery", "source of targets failed", LOG_S("provider", s->ops->kind), LOG_E(why));
 }
 
@@ -145,11 +151,11 @@ static enum err_code find_shared(
 	*out = NULL;
 	if (!ops->open_shared)
 		return ERR_OK;
-	LIST_FOREACH(k, &all->shared, link)
-	if (k->ops == ops) {
-		*out = k->shared;
-		return ERR_OK;
-	}
+	LIST_FOREACH (k, &all->shared, link)
+		if (k->ops == ops) {
+			*out = k->shared;
+			return ERR_OK;
+		}
 	if (!(k = calloc(1, sizeof(*k))))
 		return err_nomem(err, "discovery");
 	if ((rc = ops->open_shared(&all->env, &k->shared, err))) {
@@ -180,6 +186,7 @@ static enum err_code source_open(struct sources *all, const struct source_config
 	if (!s)
 		return err_nomem(err, "discovery");
 	s->ops = c->ops;
+	s->thread = all->thread;
 	s->hash = hash;
 	s->identity = str_dup(&s->arena, c->identity);
 	if (!s->identity.ptr)
@@ -202,9 +209,12 @@ enum err_code sources_acquire(
 	struct source *s;
 	enum err_code rc;
 
-	LIST_FOREACH(s, &all->v[hash % BUCKETS], link)
-	if (s->hash == hash && s->ops == c->ops && str_eq(s->identity, c->identity))
-		break;
+	assert(pthread_equal(all->thread, pthread_self()));
+	assert(!use->source && use->changed && c->ops->open && c->ops->close);
+	assert(!c->ops->open_shared == !c->ops->close_shared);
+	LIST_FOREACH (s, &all->v[hash % BUCKETS], link)
+		if (s->hash == hash && s->ops == c->ops && str_eq(s->identity, c->identity))
+			break;
 	if (!s) {
 		if ((rc = source_open(all, c, hash, &s, err)))
 			return rc;
@@ -221,6 +231,7 @@ void sources_release(struct source_use *use)
 
 	if (!s)
 		return;
+	assert(pthread_equal(s->thread, pthread_self()));
 	use->source = NULL;
 	LIST_REMOVE(use, link);
 	if (!LIST_EMPTY(&s->uses))

@@ -1,10 +1,9 @@
 /*
- * Sources at work: found by kind and identity, shared by all who use them.
+ * The registry of sources: found by kind and identity, shared by all their users.
  *
- * Ownership: sources_acquire puts `use`, which is the caller's, on the source; sources_release
- *            takes it off, and the last of them closes the source. All are released before
- *            sources_close.
- * Threads:   discovery's.
+ * Ownership: `use` is the caller's. sources_acquire links it to the source; the last
+ * sources_release closes the source. All uses are released before sources_close. Threads:   one,
+ * discovery's: the one that called sources_open.
  */
 #ifndef DISCOVERY_SOURCES_SOURCES_H
 #define DISCOVERY_SOURCES_SOURCES_H
@@ -18,7 +17,7 @@ struct sources;
 struct source_use {
 	LIST_ENTRY(source_use) link;
 	struct source *source; /* NULL: none */
-	/* What the source gives has changed; not called for what it gives from within acquire. */
+	/* The source has published another set. Not called for a publish within acquire. */
 	void (*changed)(void *ctx);
 	void *ctx;
 };
@@ -31,7 +30,7 @@ MUST_CHECK enum err_code sources_acquire(
 	struct sources *s, const struct source_config *c, struct source_use *use, struct err *err);
 void sources_release(struct source_use *use);
 
-/* What it published last; NULL: nothing yet. Valid until the loop runs again. */
+/* What it published last, or NULL. Valid until the loop runs again. */
 struct groups *source_groups(const struct source *s);
 
 #endif

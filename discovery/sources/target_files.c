@@ -1,5 +1,6 @@
 #include "discovery/sources/target_files.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/event.h>
 #include <stdlib.h>
@@ -24,7 +25,7 @@ METRIC_GAUGE(watches_failed, "epimetheus_discovery_file_unwatched_directories",
 struct target_files {
 	LIST_HEAD(, target_file) files[BUCKETS]; /* by the path's hash */
 	LIST_HEAD(, dir_watch) watches;
-	int inotify; /* -1: none to be had */
+	int inotify; /* -1: the system gave none */
 	struct event *notified;
 };
 
@@ -36,9 +37,9 @@ enum err_code target_file_acquire(
 	uint64_t hash = hash_bytes(path, strlen(path), 0);
 	struct target_file *f;
 
-	LIST_FOREACH(f, &t->files[hash % BUCKETS], link)
-	if (f->hash == hash && strcmp(f->path, path) == 0)
-		break;
+	LIST_FOREACH (f, &t->files[hash % BUCKETS], link)
+		if (f->hash == hash && strcmp(f->path, path) == 0)
+			break;
 	if (!f) {
 		f = calloc(1, sizeof(*f));
 		if (!f || !(f->path = strdup(path))) {
@@ -55,7 +56,10 @@ enum err_code target_file_acquire(
 
 void target_file_release(struct target_file *f)
 {
-	if (!f || --f->users)
+	if (!f)
+		return;
+	assert(f->users > 0);
+	if (--f->users)
 		return;
 	LIST_REMOVE(f, link);
 	groups_unref(f->groups);
@@ -73,7 +77,7 @@ static enum err_code parse(struct arena *a, const char *path, struct str text,
 	return target_groups_from_yaml(a, path, text, v, n, err);
 }
 
-/* The parser's tree dies with `scratch`; what stays is packed. */
+/* Packs the groups, and frees the parser's tree with `scratch`. */
 static enum err_code read_document(const char *path, struct groups **out, struct err *err)
 {
 	struct buf text = { 0 };
@@ -123,24 +127,25 @@ static void show_unwatched(const struct target_files *t)
 	const struct dir_watch *w;
 	size_t n = 0;
 
-	LIST_FOREACH(w, &t->watches, link)
-	n += w->wd < 0;
+	LIST_FOREACH (w, &t->watches, link)
+		n += w->wd < 0;
 	metric_set(&watches_failed, NULL, (double)n);
 }
 
-/* Paths of one directory have one number: it is given back with the last of them. */
+/* Watches of one directory have one number; the last of them gives it back. */
 static void forget(struct target_files *t, int wd)
 {
 	const struct dir_watch *w;
 
-	LIST_FOREACH(w, &t->watches, link)
-	if (w->wd == wd)
-		return;
+	LIST_FOREACH (w, &t->watches, link)
+		if (w->wd == wd)
+			return;
 	inotify_rm_watch(t->inotify, wd);
 }
 
 bool target_files_watch(struct target_files *t, struct dir_watch *w)
 {
+	assert(w->dir && w->changed);
 	if (w->listed && w->wd >= 0)
 		return true;
 	if (!w->listed)
@@ -162,18 +167,17 @@ void target_files_unwatch(struct target_files *t, struct dir_watch *w)
 	show_unwatched(t);
 }
 
-static void tell(struct target_files *t, const struct inotify_event *e)
+static void dispatch(struct target_files *t, const struct inotify_event *e)
 {
 	struct dir_watch *w;
 	bool gone = e->mask & (IN_IGNORED | IN_MOVE_SELF);
 
-	LIST_FOREACH(w, &t->watches, link)
-	{
+	LIST_FOREACH (w, &t->watches, link) {
 		if (e->mask & IN_Q_OVERFLOW) {
 			w->changed(w, STR(""));
 		} else if (w->wd == e->wd) {
 			if (gone)
-				w->wd = -1; /* the directory went away, and may come again */
+				w->wd = -1; /* the directory was removed, and may come back */
 			w->changed(w, e->len ? str_of(e->name) : STR(""));
 		}
 	}
@@ -191,7 +195,7 @@ static void on_notified(evutil_socket_t fd, short what, void *ctx)
 
 	for (ssize_t at = 0; at < n; at += (ssize_t)(sizeof(*e) + e->len)) {
 		e = (const struct inotify_event *)(const void *)(buf + at);
-		tell(ctx, e);
+		dispatch(ctx, e);
 	}
 }
 
@@ -219,6 +223,7 @@ void target_files_close(struct target_files *t)
 {
 	if (!t)
 		return;
+	assert(LIST_EMPTY(&t->watches));
 	if (t->notified)
 		event_free(t->notified);
 	if (t->inotify >= 0)

@@ -1,9 +1,8 @@
 /*
- * Target files: what all file sources of a discovery share: the documents they read, by path, and
- * the directories they watch.
+ * Target files: what all file sources share: documents by path, and watched directories.
  *
- * A document keeps the groups of its last good reading for as long as anybody has it; so a file
- * that is broken just now gives what it gave before to a new configuration, too.
+ * A document keeps the groups of its last good read while anybody uses it. So a reload, too, gets
+ * the last groups of a file that is broken now.
  *
  * Errors:    ERR_NOT_FOUND, ERR_IO, ERR_LIMIT (FILE_SD_FILE_BYTES_MAX), ERR_INVALID with the place
  *            in the document.
@@ -34,15 +33,15 @@ struct target_file {
 	unsigned users;
 	uint64_t hash;
 	char *path;
-	struct groups *groups; /* NULL: never read well */
+	struct groups *groups; /* of the last good read, or NULL */
 };
 
 MUST_CHECK enum err_code target_file_acquire(
 	struct target_files *t, const char *path, struct target_file **out, struct err *err);
 void target_file_release(struct target_file *f); /* NULL is fine */
-/* Reads it now. On failure it keeps what it has. */
+/* Reads it now. On failure it keeps its groups. */
 MUST_CHECK enum err_code target_file_read(struct target_file *f, struct err *err);
-/* That it can be read; for `check config`. */
+/* For `check config`: it can be read. */
 MUST_CHECK enum err_code target_file_check(const char *path, struct err *err);
 
 /* ---- directories ---- */
@@ -50,14 +49,14 @@ MUST_CHECK enum err_code target_file_check(const char *path, struct err *err);
 struct dir_watch {
 	LIST_ENTRY(dir_watch) link;
 	const char *dir;
-	/* name: of the entry that changed; "": the directory itself did, or events were lost. */
+	/* name: the entry that changed; "": the directory itself, or events were lost. */
 	void (*changed)(struct dir_watch *w, struct str name);
 	void *ctx;
 	bool listed;
 	int wd; /* inotify's number, -1: not watched */
 };
 
-/* Watches it, or, where that failed before, tries again. False: it cannot be watched now. */
+/* Watches it, unless it is watched. False: it cannot be watched now. */
 bool target_files_watch(struct target_files *t, struct dir_watch *w);
 void target_files_unwatch(struct target_files *t, struct dir_watch *w);
 

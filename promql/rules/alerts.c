@@ -1,5 +1,6 @@
 /*
- * The states of one rule's alerts.
+ * The alerts of one rule: finds them among the elements of an evaluation and moves them from state
+ * to state.
  */
 #include "promql/rules/alerts.h"
 
@@ -12,7 +13,7 @@
 #define ALERT_NAME "alertname"
 #define SCRATCH_MAX ((size_t)256 << 20)
 
-/* An alert; the bytes of its labels and annotations stand in one piece of memory each. */
+/* An alert; its labels are one piece of memory, its annotations another. */
 struct entry {
 	struct alert alert;
 	void *labels_memory, *annotations_memory;
@@ -28,7 +29,7 @@ struct alert_state {
 
 /* ---- memory ---- */
 
-/* A copy in one piece of malloc's memory, which *memory is. */
+/* Copies ls into one piece of malloc's memory, *memory. */
 static bool labels_pack(struct labels ls, struct labels *out, void **memory)
 {
 	size_t bytes = ls.n * sizeof(struct label) + 1;
@@ -116,7 +117,9 @@ struct taking {
 	size_t n;
 };
 
-/* A text, or what its template makes; a failure shows in what it makes. */
+/*
+ * The text of a label or annotation, its template expanded. A template's failure becomes its text.
+ */
 static enum err_code expand(struct taking *x, const struct rule_text *t, struct str *out)
 {
 	struct buf b = { 0 };
@@ -128,7 +131,7 @@ static enum err_code expand(struct taking *x, const struct rule_text *t, struct 
 		return ERR_OK;
 	}
 	rc = template_render(t->template, &x->data, &b, &why);
-	if (rc == ERR_CANCELED) { /* it would be another alert, and this one resolved */
+	if (rc == ERR_CANCELED) { /* an error text would make another alert and resolve this one */
 		buf_release(&b);
 		return err_copy(x->err, &why);
 	}
@@ -210,7 +213,7 @@ static enum err_code check_distinct(struct taking *x)
 
 /* ---- what becomes of alerts ---- */
 
-/* An alert that goes on, with the value and annotations of now. */
+/* The old alert goes on with the value and annotations of the new one. */
 static void carry_on(struct entry *old, struct entry *found)
 {
 	free(old->annotations_memory);
@@ -222,7 +225,7 @@ static void carry_on(struct entry *old, struct entry *found)
 	entry_free(found);
 }
 
-/* Both lists are in order; the larger one has room for all. */
+/* Merges what was found into the alerts. Both are in order; `all` has room for both. */
 static void join(struct taking *x, struct entry **all)
 {
 	struct alert_state *s = x->s;
@@ -251,7 +254,7 @@ static void join(struct taking *x, struct entry **all)
 	x->n = 0;
 }
 
-/* One that was not found. True while it counts as firing. */
+/* An alert that was not found. True while keep_firing_for keeps it firing. */
 static bool lapse(struct alert *a, const struct rule *r, int64_t t_ns, bool *gone)
 {
 	bool keep = false;
@@ -357,7 +360,7 @@ bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interva
 {
 	if (a->phase == ALERT_PENDING)
 		return false;
-	/* A time before the last one: the clock was set back, and nobody waits until it is there. */
+	/* An earlier time than the last one: the clock was set back. Send at once. */
 	if (a->last_sent_ns && a->resolved_at_ns <= a->last_sent_ns && t_ns >= a->last_sent_ns &&
 		t_ns - a->last_sent_ns < resend_ns)
 		return false;

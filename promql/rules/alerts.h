@@ -1,14 +1,14 @@
 /*
- * Alerts: what one alerting rule has found, from evaluation to evaluation.
+ * Alerts: the states of one alerting rule's alerts, from evaluation to evaluation.
  *
- * inactive -> pending -> firing -> (resolved, kept for 15 minutes) -> gone. Pure state: it is given
- * the elements an expression had at a time and tells what to write and what to send; it knows no
- * clock, no database and no network.
+ * inactive -> pending -> firing -> (resolved, kept for 15 minutes) -> gone. It takes the elements
+ * that the expression gave at a time, and says what to write and what to send. It knows no clock,
+ * no database and no network.
  *
  * Units:     nanoseconds since 1970.
  * Errors:    ERR_LIMIT (the group's limit: all alerts of the rule are dropped), ERR_INVALID (two
  *            elements with one label set), ERR_CANCELED (a template's query), ERR_NOMEM. The state
- *            is as before then.
+ *            does not change then, except by ERR_LIMIT.
  * Ownership: alerts live in the state.
  * Threads:   one at a time.
  * Source:    Prometheus's rules/alerting.go.
@@ -48,28 +48,32 @@ void alert_state_close(struct alert_state *s); /* NULL is fine */
 
 /*
  * Takes an evaluation's elements. data has external labels and URL for the templates; a template
- * that fails gives "<error expanding template: ...>". lock, where there is one, is held while
- * alerts change, and not while templates are expanded: they may query for long.
+ * that fails gives "<error expanding template: ...>". The caller does not hold lock (NULL: none);
+ * it is taken while alerts change, and not while templates are expanded, since their queries may
+ * take long.
  */
 MUST_CHECK enum err_code alert_state_take(struct alert_state *s, struct mutex *lock,
 	const struct alert_element *v, size_t n, int64_t t_ns, const struct template_data *data,
 	struct err *err);
 
-/* All that are kept, resolved ones too, ascending by labels; i from 0, NULL at the end. */
+/* All alerts, resolved ones too, ascending by labels; i from 0, NULL at the end. */
 struct alert *alert_state_at(struct alert_state *s, size_t i);
 enum alert_phase alert_state_phase(const struct alert_state *s); /* the worst of all */
 
 /*
- * Whether it is to be sent now (fired, or resolved and not yet told, or resend_ns after the last
- * time), and then notes that it was, and that it is valid for 4 x max(interval, resend).
+ * Whether to send it now: it has begun to fire, was resolved, or was last sent resend_ns ago. Then
+ * notes that it was sent, and that it is valid for 4 x max(interval, resend).
  */
 bool alert_due(struct alert *a, int64_t t_ns, int64_t resend_ns, int64_t interval_ns);
 
-/* After a restart: a pending or firing alert of these labels was active since then. */
+/*
+ * After a restart: an alert with these labels that is pending or fires is active since
+ * active_at_ns.
+ */
 void alert_state_restore(
 	struct alert_state *s, struct labels labels, int64_t active_at_ns, int64_t t_ns);
 
-/* After a reload: the same alerts, of a rule with the same name and labels. */
+/* After a reload: the alerts belong to r, a rule with the same name and labels. */
 void alert_state_set_rule(struct alert_state *s, const struct rule *r, const struct rule_group *g);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * What must hold of a rule, in the words of Prometheus's rulefmt where it has some.
+ * Checks of a rule, with the messages of Prometheus's rulefmt where it has them.
  */
 #include "promql/rules/check.h"
 
@@ -7,7 +7,7 @@
 #include "promql/rules/template/template.h"
 #include "promql/syntax/check.h"
 
-/* The value of a key where it stands, else the whole. */
+/* The value of a key, or the whole node if there is none. */
 static const struct yaml_node *at(const struct yaml_node *n, const char *key)
 {
 	const struct yaml_node *v = yaml_get(n, key);
@@ -23,7 +23,7 @@ static const struct yaml_node *at_name(const struct yaml_node *n, struct str nam
 	return n;
 }
 
-/* [a-zA-Z_:][a-zA-Z0-9_:]*, as selectors can say it */
+/* [a-zA-Z_:][a-zA-Z0-9_:]*, as the grammar of selectors allows */
 static bool is_series_name(struct str s)
 {
 	for (size_t i = 0; i < s.len; i++) {

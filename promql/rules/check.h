@@ -1,6 +1,5 @@
 /*
- * Rules, the inside of rules.h: one rule as its file has it, and its check. Private to
- * promql/rules/.
+ * Checks of rules: one rule as its file has it. Private to promql/rules/.
  *
  * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message", without group and rule: rules.c adds them.
  * Ownership: the set's arena.
@@ -17,10 +16,10 @@ struct rule_fields {
 	struct labels labels, annotations;
 };
 
-/* n: the rule's node, for places. The group's labels are merged in. */
+/* Checks a rule and fills in *out, with the group's labels. n: its node, for places in errors. */
 MUST_CHECK enum err_code rule_check(struct arena *a, const struct yaml_node *n,
 	const struct rule_fields *f, const struct rule_group *g, struct rule *out, struct err *err);
-/* Names and values of a group's labels. */
+/* Checks names and values of a group's labels. */
 MUST_CHECK enum err_code rule_labels_check(
 	const struct yaml_node *n, struct labels ls, struct err *err);
 

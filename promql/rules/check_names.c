@@ -1,14 +1,14 @@
 /*
- * Rules under an assumption: well-known names are profiles, and what the rules themselves record is
- * what its rule gives.
+ * Checks rules under an assumption: well-known names are profiles, and the name of a recording rule
+ * means what that rule gives.
  */
 #include "base/map.h"
 #include "base/quote.h"
 #include "promql/rules/rules.h"
 #include "promql/syntax/check.h"
-#include "promql/syntax/names.h"
+#include "promql/syntax/type_names.h"
 
-/* What is recorded under one name. */
+/* A name that rules record, and what it means. */
 struct recorded {
 	struct str name;
 	unsigned types;
@@ -32,13 +32,13 @@ static struct recorded *find(const struct recordings *r, struct str name)
 	return id == MAP_NONE ? NULL : &r->v[id];
 }
 
-/* The types that a name may stand for; 0: nobody knows. */
+/* The types that a name may mean; 0: not known. */
 static unsigned kind_of(const void *ctx, struct str name)
 {
 	const struct recorded *known = find(ctx, name);
 	struct type_pattern pattern;
 
-	if (known) /* both: only the data tells */
+	if (known) /* both: depends on the data */
 		return known->types == (VALUE_COSTS | VALUE_PROFILES) ? 0 : known->types;
 	return type_pattern_parse(name, &pattern) && type_pattern_known(&pattern) ? VALUE_PROFILES : 0;
 }

@@ -1,5 +1,5 @@
 /*
- * One turn of a group: its rules in order, each seeing what those before it wrote.
+ * One turn of a group: evaluates its rules in order. Each sees what those before it wrote.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -12,7 +12,6 @@
 #include "base/net/percent.h"
 #include "promql/rules/manager_internal.h"
 #include "promql/rules/notify/notifier.h"
-#include "promql/rules/template/internal.h"
 #include "promql/rules/template/template.h"
 
 METRIC_COUNTER(
@@ -46,7 +45,10 @@ int64_t group_next_turn(const struct rule_group *g, int64_t t_ns)
 
 /* ---- links ---- */
 
-/* The labels of the expression's element: not the alert's name, nor what rule and group give. */
+/*
+ * The labels of the expression's element: without the alert's name and the labels of rule and
+ * group.
+ */
 static void print_element(struct buf *out, const struct rule *r, struct labels labels)
 {
 	struct labels_builder b;
@@ -89,7 +91,7 @@ struct turn {
 	struct rule_manager *m;
 	struct rule_state *r;
 	int64_t t_ns; /* of the turn */
-	int64_t at_ns; /* what queries ask for and what is written: query_offset before it */
+	int64_t at_ns; /* of queries and of what is written: query_offset earlier */
 	size_t written;
 };
 
@@ -153,7 +155,7 @@ static enum err_code elements_of(
 	return ERR_OK;
 }
 
-/* ALERTS and ALERTS_FOR_STATE of what is pending or fires. */
+/* Writes ALERTS and ALERTS_FOR_STATE of alerts that are pending or fire. */
 static enum err_code write_alerts(struct turn *x, struct err *err)
 {
 	struct label state = { STR("alertstate"), { 0 } };
@@ -177,7 +179,7 @@ static enum err_code write_alerts(struct turn *x, struct err *err)
 	return rc;
 }
 
-/* The notifier copies what it is given. */
+/* Hands the alerts that are due to the notifier, which copies them. */
 static enum err_code send_alerts(struct turn *x, struct err *err)
 {
 	const struct rule *r = x->r->rule;
@@ -234,7 +236,7 @@ static enum err_code take_alerts(struct turn *x, struct query *q, struct err *er
 		x->r->restored = true;
 	}
 	rc = write_alerts(x, err);
-	sent = send_alerts(x, rc ? NULL : err); /* also where the disk is full */
+	sent = send_alerts(x, rc ? NULL : err); /* even if the disk is full */
 	return rc ? rc : sent;
 }
 
@@ -295,7 +297,7 @@ void group_evaluate(struct group_state *g, int64_t t_ns)
 		start = clock_monotonic_ns();
 		rc = evaluate(&x, &err);
 		if (rc && atomic_load(&x.m->stop))
-			return; /* it was asked to end: no fault of the rule */
+			return; /* the server is closing: not the rule's fault */
 		note(&x, rc, &err, clock_monotonic_ns() - start);
 	}
 	took = clock_monotonic_ns() - began;

@@ -1,8 +1,8 @@
 /*
- * The manager: whose turn it is, what a reload keeps, and what others may see.
+ * The manager: whose turn it is, and what a reload keeps.
  *
- * Workers take the group that has been due for the longest time; who finds none sleeps until the
- * next is. There is no queue: a group that runs is not looked at.
+ * A worker takes the group that has been due longest, or sleeps until one is due. There is no
+ * queue: groups that run are skipped.
  */
 #include "promql/rules/manager_internal.h"
 
@@ -13,10 +13,10 @@
 #include "base/log.h"
 #include "base/metrics.h"
 
-#define SLEEP_MAX_NS NS_PER_S /* the clock of day may be set */
+#define SLEEP_MAX_NS NS_PER_S /* the wall clock may be set */
 
 METRIC_COUNTER(missed, "epimetheus_rule_group_iterations_missed_total",
-	"Turns of groups that were left out, because the one before took too long.", "rule_group");
+	"Turns of groups that were skipped, because the one before took too long.", "rule_group");
 METRIC_GAUGE(group_rules, "epimetheus_rule_group_rules", "Rules of a group.", "rule_group");
 METRIC_GAUGE(
 	group_interval, "epimetheus_rule_group_interval_seconds", "Interval of a group.", "rule_group");
@@ -95,8 +95,8 @@ static bool same_labels(const struct rule *a, const struct rule *b)
 }
 
 /*
- * A rule of the same name and labels goes on with its alerts and series, whatever else changed: an
- * annotation that is put right must not make alerts begin anew.
+ * A rule with the same name and labels keeps its alerts and series, whatever else changed: a
+ * corrected annotation must not make alerts begin anew.
  */
 static void adopt_rule(struct rule_state *s, struct group_state *old)
 {
@@ -119,7 +119,10 @@ static void adopt_rule(struct rule_state *s, struct group_state *old)
 	}
 }
 
-/* Two lists of groups in the order of their files are short enough to be compared by pairs. */
+/*
+ * Takes over the state of the same group before the reload. Lists of groups are short enough to
+ * compare all pairs.
+ */
 static void adopt(struct group_state *s, struct group_state *old, size_t old_n)
 {
 	for (size_t i = 0; i < old_n; i++) {
@@ -139,7 +142,7 @@ static void adopt(struct group_state *s, struct group_state *old, size_t old_n)
 	}
 }
 
-/* Series of rules that are gone end now. */
+/* Writes stale marks for the series of removed rules. */
 static void end_series(struct rule_manager *m, struct group_state *v, size_t n)
 {
 	int64_t now = clock_now_ns() / NS_PER_MS * NS_PER_MS;
@@ -149,7 +152,7 @@ static void end_series(struct rule_manager *m, struct group_state *v, size_t n)
 	for (size_t i = 0; i < n; i++)
 		for (size_t k = 0; k < v[i].rules_n; k++)
 			if (v[i].rules[k].seen.n && seen_end(m, &v[i].rules[k].seen, now, &err))
-				log_warn("rules", "series of a removed rule not ended",
+				log_warn("rules", "stale marks of a removed rule not written",
 					LOG_STR("group", v[i].group->name), LOG_E(&err));
 }
 
@@ -226,7 +229,7 @@ static struct group_state *first_due(struct rule_manager *m)
 	return first;
 }
 
-/* The turn that is taken now: turns before it that are over are missed. */
+/* Takes the latest turn that is due, and counts those before it as missed. */
 static int64_t take_turn(struct group_state *g, int64_t now)
 {
 	int64_t interval = g->group->interval_ns, late = (now - g->due_ns) / interval;
@@ -280,7 +283,7 @@ static void work(void *ctx)
 	mutex_unlock(&m->lock);
 }
 
-/* A test begins at 0, where nothing can be stored: what stands there is asked for 1 ns later. */
+/* A test begins at 0, where nothing can be stored: queries look at 1 ns. */
 void rule_manager_turn(struct rule_manager *m, size_t group, int64_t t_ns)
 {
 	struct group_state *g = &m->groups[group];

@@ -1,23 +1,22 @@
 /*
- * Rule manager: evaluates groups at their turns, writes what they record, and sends what fires.
+ * Rule manager: evaluates groups at their turns, writes what they record, sends alerts.
  *
- * A group's rules are evaluated in order, each seeing what those before it wrote. Groups have their
- * phase of the interval by a hash of their name. An evaluation that takes longer than the interval
- * lets turns go, which are counted. Groups whose rules did not change keep their state over a
- * reload. Alerts write ALERTS and ALERTS_FOR_STATE, from which a restart takes up `for`.
+ * A group's rules are evaluated in order. Each sees what those before it wrote. A hash of the
+ * group's name spreads groups over the interval. If an evaluation takes longer than the interval,
+ * turns are skipped and counted. Rules that did not change keep their state over a reload. Alerts
+ * write ALERTS and ALERTS_FOR_STATE, from which a restart restores `for`.
  *
  * Units:     nanoseconds.
  * Errors:    of an evaluation: on the rule (last_error), in metrics and in the log.
  * Ownership: the manager takes its own reference of a set. Engine, database and notifier outlive
  *            it. A snapshot lives in the caller's arena.
- * Threads:   one scheduler and `workers` of its own; open, apply, close from one thread; snapshot
- *            from any.
+ * Threads:   `workers` of its own; open, apply, close from one thread; snapshot from any.
  * Source:    Prometheus's rules/manager.go, group.go.
  */
 #ifndef PROMQL_RULES_MANAGER_H
 #define PROMQL_RULES_MANAGER_H
 
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "promql/rules/alerts.h"
 #include "promql/rules/rules.h"
 
@@ -29,9 +28,9 @@ struct rule_manager_options {
 	struct engine *engine;
 	struct db *db;
 	struct notifier *notifier; /* NULL: nothing is sent */
-	const char *external_url; /* of the page, for links; "" where it is not known */
+	const char *external_url; /* of the page, for links; "" if unknown */
 	unsigned workers; /* groups evaluated at once; 0: 1 */
-	bool manual; /* no workers: groups have the turns that rule_manager_turn gives them */
+	bool manual; /* no workers: only rule_manager_turn evaluates */
 	int64_t resend_delay_ns; /* --rules.alert.resend-delay, 1m */
 	int64_t outage_tolerance_ns; /* --rules.alert.for-outage-tolerance, 1h */
 	int64_t grace_period_ns; /* --rules.alert.for-grace-period, 10m */
@@ -41,7 +40,7 @@ MUST_CHECK enum err_code rule_manager_open(
 	const struct rule_manager_options *o, struct rule_manager **out, struct err *err);
 MUST_CHECK enum err_code rule_manager_apply(
 	struct rule_manager *m, struct rule_set *set, struct labels external_labels, struct err *err);
-/* With `manual`: one turn of a group of the set, by its index there, on the caller's thread. */
+/* With `manual`: evaluates the set's group of this index on the caller's thread. */
 void rule_manager_turn(struct rule_manager *m, size_t group, int64_t t_ns);
 void rule_manager_close(struct rule_manager *m); /* ends what is under way; NULL is fine */
 

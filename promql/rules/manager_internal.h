@@ -1,9 +1,9 @@
 /*
- * Rule manager, the inside of manager.h: what is kept of groups and rules, and one turn of a group.
- * Private to promql/rules/ and its tests.
+ * The inside of manager.h: the states of groups and rules, and one turn of a group. Private to
+ * promql/rules/ and its tests.
  *
  * Units:     nanoseconds since 1970.
- * Ownership: states live from one apply to the next, or go over to what replaces them.
+ * Ownership: states live from one apply to the next, which may take them over.
  * Threads:   a group is evaluated by one thread at a time; group_state.lock guards what others
  *            read meanwhile: the alerts, health and times. Only the evaluating thread, or apply
  *            while nothing runs, changes them.
@@ -16,9 +16,12 @@
 
 #define ALERTS_NAME "ALERTS"
 #define ALERTS_FOR_STATE_NAME "ALERTS_FOR_STATE"
-#define EVALUATION_BYTES_MAX ((size_t)512 << 20) /* of what one evaluation writes */
+#define EVALUATION_BYTES_MAX ((size_t)512 << 20) /* memory of what one evaluation writes */
 
-/* Numeric series that a rule wrote at its last turn: those that end get a stale mark. */
+/*
+ * Numeric series that a rule wrote at its last turn. One that it does not write again gets a stale
+ * mark.
+ */
 struct seen_series {
 	struct arena arena;
 	struct labels *v; /* with __name__; ascending */
@@ -32,7 +35,7 @@ struct rule_state {
 	enum rule_health health;
 	struct buf last_error;
 	int64_t last_evaluation_ns, evaluation_ns;
-	bool restored; /* what is known of it from before the start was taken up */
+	bool restored; /* its state from before the restart was restored */
 };
 
 struct group_state {
@@ -40,11 +43,11 @@ struct group_state {
 	const struct rule_group *group;
 	struct rule_state *rules;
 	size_t rules_n;
-	struct mutex lock; /* guards the rules' states, and these: */
+	struct mutex lock; /* guards the rules' states and the fields below */
 	int64_t last_evaluation_ns, evaluation_ns;
 	uint64_t iterations, missed;
 	struct buf label; /* "FILE;NAME" in metrics, ends in NUL */
-	/* the manager's lock: */
+	/* guarded by the manager's lock: */
 	int64_t due_ns;
 	bool running;
 };
@@ -68,17 +71,19 @@ struct rule_manager {
 
 /* ---- group.c ---- */
 
-/* The turn of t_ns: all rules in order. */
+/* Takes the turn of t_ns: evaluates all rules in order. */
 void group_evaluate(struct group_state *g, int64_t t_ns);
-/* The first turn after t_ns: a phase of the interval by the group's name. */
+/* The first turn after t_ns; a hash of the group's name sets its phase in the interval. */
 int64_t group_next_turn(const struct rule_group *g, int64_t t_ns);
-/* The page's view of what the rule saw at t_ns for the alert of these labels: web/ui/README.md. */
+/*
+ * A link to the page: what the rule saw at t_ns for the alert of these labels (web/ui/README.md).
+ */
 void rule_link_print(struct buf *out, struct str external_url, const struct rule *r,
 	struct labels labels, int64_t t_ns);
 
 /* ---- record.c ---- */
 
-/* What one evaluation writes: numbers, gathered and written at once. */
+/* The numbers of one evaluation, collected and written at once. */
 struct writing {
 	struct rule_manager *manager;
 	struct arena arena;
@@ -87,24 +92,27 @@ struct writing {
 };
 void writing_init(struct writing *w, struct rule_manager *m);
 void writing_release(struct writing *w);
-/* base without its name, with extra set on it (in order, later ones win), as series `name`. */
+/* Adds the series `name` with the labels of base and extra (later ones win). */
 MUST_CHECK enum err_code writing_add(struct writing *w, const char *name, struct labels base,
 	const struct label *extra, size_t extra_n, int64_t t_ns, double value, struct err *err);
-/* Stale marks for what was seen and is not there now; writes; waits; notes what was written. */
+/*
+ * Writes all, with stale marks for series in `seen` that are missing now, waits for the
+ * acknowledgement, and updates `seen`.
+ */
 MUST_CHECK enum err_code writing_commit(
 	struct writing *w, struct seen_series *seen, int64_t t_ns, struct err *err);
-/* Ends all that was seen. */
+/* Writes stale marks for all of `seen`. */
 MUST_CHECK enum err_code seen_end(
 	struct rule_manager *m, struct seen_series *seen, int64_t t_ns, struct err *err);
 void seen_release(struct seen_series *s);
 
-/* What a recording rule's query gave. *n: series written. */
+/* Writes the result of a recording rule's query. *n: series written. */
 MUST_CHECK enum err_code record_result(struct rule_manager *m, struct rule_state *r,
 	struct query *q, int64_t t_ns, size_t *n, struct err *err);
 
 /* ---- restore.c ---- */
 
-/* Takes up `for` from ALERTS_FOR_STATE. */
+/* Restores since when alerts are active, from ALERTS_FOR_STATE. */
 void rule_restore(struct group_state *g, struct rule_state *r, int64_t t_ns);
 
 #endif

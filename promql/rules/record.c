@@ -1,5 +1,5 @@
 /*
- * What rules write: numbers with stale marks where series end, and profiles.
+ * Writes the results of rules: numbers, stale marks for series that end, profiles.
  */
 #include <assert.h>
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "promql/pprof_profiles.h"
+#include "promql/pprof/profiles.h"
 #include "promql/rules/manager_internal.h"
 #include "tsdb/columns/number_chunk.h"
 
@@ -250,9 +250,8 @@ static enum err_code record_numbers(struct recording *x, size_t *n, struct err *
 }
 
 /*
- * Rows of many pods become one, which stands for the interval: as much of it counts as profiled as
- * was of theirs, so that rate() of what is recorded makes up for the same part that is missing. 0:
- * none of them said how long it took.
+ * The duration of a merged profile: the part of the interval for which its sources were profiled,
+ * so that rate() of the recorded profile is right. 0: no source has a duration.
  */
 static int64_t duration_of(const struct profile_value *v, int64_t interval_ns)
 {
@@ -274,7 +273,7 @@ static enum err_code make_profile(struct recording *x, struct arena *a,
 	enum err_code rc;
 
 	if (v->is_diff)
-		return err_set(err, ERR_INVALID, "a diff can not be recorded");
+		return err_set(err, ERR_INVALID, "a diff cannot be recorded");
 	if ((rc = profiles_to_pprof(a, &v, 1, NULL, 0, &x->m->stop, &p, err)))
 		return rc;
 	p->duration_nanos = duration_of(v, interval);
@@ -293,7 +292,7 @@ static int labels_order(const void *a, const void *b)
 	return labels_cmp(*(const struct labels *)a, *(const struct labels *)b);
 }
 
-/* Nothing is written where two elements would be one series. */
+/* Two elements must not be one series: nothing is written then. */
 static enum err_code check_profiles(struct recording *x, struct arena *a, struct err *err)
 {
 	const struct result *r = x->result;
@@ -367,5 +366,5 @@ enum err_code record_result(struct rule_manager *m, struct rule_state *r, struct
 		return record_profiles(&x, n, err);
 	if (result->type == RESULT_SCALAR || result->type == RESULT_VECTOR || result->n == 0)
 		return record_numbers(&x, n, err);
-	return err_set(err, ERR_INVALID, "this can not be recorded: neither costs nor profiles");
+	return err_set(err, ERR_INVALID, "only costs and profiles can be recorded");
 }

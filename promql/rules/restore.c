@@ -1,7 +1,8 @@
 /*
  * After a restart alerts go on where they were: ALERTS_FOR_STATE says since when each was active.
- * As Prometheus has it: time while the server was down does not count, and an alert that would fire
- * within the grace period waits it out. Rules with a shorter `for` than that begin anew.
+ * As in Prometheus, time while the server was down does not count, and an alert that would fire
+ * within the grace period waits until its end. Rules whose `for` is shorter than the grace period
+ * begin anew.
  */
 #include <assert.h>
 
@@ -14,7 +15,7 @@ static int64_t restored_active_at(const struct rule_manager *m, const struct rul
 {
 	int64_t left = r->for_ns - (down_ns - active_ns);
 
-	if (left <= 0) /* it fired: it does again at the next turn */
+	if (left <= 0) /* it fired before: it fires again at the next turn */
 		return active_ns;
 	if (left < m->o.grace_period_ns)
 		return t_ns + m->o.grace_period_ns - r->for_ns;
@@ -34,7 +35,7 @@ static enum err_code restore_series(struct group_state *g, struct rule_state *r,
 
 	if ((rc = db_numbers(q, s, t_ns - m->o.outage_tolerance_ns, t_ns, a, &times, &values, &n, err)))
 		return rc;
-	/* Others may write by that name: what is no time of ours says nothing. Stale marks are NaN. */
+	/* Others may write this name too: ignore values that cannot be times. Stale marks are NaN. */
 	if (!n || !(values[n - 1] >= 0 && values[n - 1] < 9e9))
 		return ERR_OK;
 	labels_builder_init(&b, a, s->labels);

@@ -14,7 +14,7 @@
 #include "promql/rules/check.h"
 
 #define ARENA_BYTES_MAX ((size_t)1 << 30)
-#define INTERVAL_DEFAULT_NS NS_PER_MIN /* where nobody says one */
+#define INTERVAL_DEFAULT_NS NS_PER_MIN /* if neither group nor configuration has one */
 
 struct group_fields {
 	struct str name;
@@ -259,7 +259,7 @@ static enum err_code end(struct loading *x, enum err_code rc, struct rule_set **
 		rule_set_unref(s);
 		return rc;
 	}
-	for (size_t i = 0; i < s->groups_n; i++) /* groups have moved while the list grew */
+	for (size_t i = 0; i < s->groups_n; i++) /* groups moved while the array grew */
 		for (size_t k = 0; k < s->groups[i].rules_n; k++)
 			s->groups[i].rules[k].group = &s->groups[i];
 	*out = s;
@@ -285,7 +285,7 @@ static enum err_code load_file(struct loading *x, const char *path, struct err *
 
 	for (size_t i = 0; i < s->files_n; i++)
 		if (str_is(s->files[i], path))
-			return ERR_OK; /* two patterns name it */
+			return ERR_OK; /* loaded already: two patterns match it */
 	if (s->files_n == RULES_FILES_MAX)
 		return err_set(err, ERR_LIMIT, "more than %u rule files", RULES_FILES_MAX);
 	rc = fs_read_file(path, RULES_FILE_BYTES_MAX, &text, err);
@@ -297,7 +297,7 @@ static enum err_code load_file(struct loading *x, const char *path, struct err *
 	return rc;
 }
 
-/* A pattern that finds nothing is fine; a name without wildcards must be there. */
+/* A pattern may match nothing; a name without wildcards must exist. */
 static enum err_code load_pattern(struct loading *x, struct str pattern, struct err *err)
 {
 	struct str path = str_dup(&x->set->arena, pattern);
@@ -335,7 +335,7 @@ struct rule_set *rule_set_ref(struct rule_set *s)
 {
 	unsigned before = atomic_fetch_add(&s->refs, 1);
 
-	assert(before); /* who hands it on has a reference */
+	assert(before); /* the caller has a reference */
 	(void)before;
 	return s;
 }

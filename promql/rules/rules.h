@@ -4,11 +4,10 @@
  * A set is immutable once loaded and is shared by reference, as a configuration is.
  *
  * Units:     nanoseconds.
- * Errors:    ERR_INVALID "FILE:LINE:COLUMN: group "g", rule 2, "HighCost": message": YAML, fields,
- *            expressions (parsed and checked by promql/syntax/check.h) and templates alike;
- * ERR_NOT_FOUND and ERR_IO for files; ERR_LIMIT. Ownership: rule_set_load hands one reference to
- * the caller; rule_set_ref and rule_set_unref pair. Threads:   immutable; the count is atomic.
- * Source:    Prometheus's rule files (model/rulefmt).
+ * Errors:    ERR_INVALID "FILE:LINE:COLUMN: group "g", rule 2, "HighCost": message" for YAML,
+ * fields, expressions and templates; ERR_NOT_FOUND and ERR_IO for files; ERR_LIMIT. Ownership:
+ * rule_set_load hands one reference to the caller; rule_set_ref and rule_set_unref pair. Threads:
+ * immutable; the count is atomic. Source:    Prometheus's rule files (model/rulefmt).
  */
 #ifndef PROMQL_RULES_RULES_H
 #define PROMQL_RULES_RULES_H
@@ -33,15 +32,15 @@ enum rule_kind {
 
 struct rule_text { /* a label's or an annotation's value: text or template */
 	struct str name, text;
-	const struct template *template; /* NULL: plain text, as all labels of what is recorded */
+	const struct template *template; /* NULL: plain text, as are all labels of recording rules */
 };
 
 struct rule_group;
 
 struct rule {
 	/*
-	 * Where only the data tells whether the expression gives profiles (a bare selector), this is
-	 * a guess by its window; what is recorded goes by what it gives.
+	 * A guess if only the data decides whether the expression gives profiles (a bare selector).
+	 * What is written depends on the result.
 	 */
 	enum rule_kind kind;
 	const struct rule_group *group;
@@ -56,7 +55,7 @@ struct rule {
 
 struct rule_group {
 	struct str file, name;
-	int64_t interval_ns; /* the global one filled in */
+	int64_t interval_ns; /* or the global one */
 	int64_t query_offset_ns; /* likewise */
 	size_t limit; /* alerts or series of a rule; 0: none */
 	struct labels labels; /* added to those of its rules, which win */
@@ -75,22 +74,22 @@ struct rule_set {
 };
 
 struct rules_load {
-	const struct str *patterns; /* of rule_files, with the configuration's directory in front */
+	const struct str *patterns; /* of rule_files, with the configuration's directory prepended */
 	size_t patterns_n;
-	int64_t interval_ns, query_offset_ns; /* where a group has none */
+	int64_t interval_ns, query_offset_ns; /* for groups without one */
 };
 
 MUST_CHECK enum err_code rule_set_load(
 	const struct rules_load *l, struct rule_set **out, struct err *err);
-/* One file's text; for tests, `check rules` and fuzzing. name stands for the file in messages. */
+/* Loads one file's text, for tests, `check rules` and fuzzing. name is the file in messages. */
 MUST_CHECK enum err_code rule_set_load_text(const char *name, struct str text,
 	const struct rules_load *l, struct rule_set **out, struct err *err);
 /*
- * What the server finds out only when data is there: a name of the set's own recording rules stands
- * for what its rule gives, a well-known name (cpu, memory:alloc_space, ...) for profiles.
+ * Finds errors that the server would find only with data: the name of a recording rule of the set
+ * means what that rule gives, a well-known name (cpu, memory:alloc_space, ...) means profiles.
  * ERR_INVALID 'FILE:LINE:COLUMN: group "g", rule 1, "x": if cpu is a profile: 1:5: sum() wants
- * costs, got profiles'. For `check rules`: the server takes such a file, since a numeric series may
- * have the name.
+ * costs, got profiles'. For `check rules` only: the server accepts such a file, since a numeric
+ * series may have the name.
  */
 MUST_CHECK enum err_code rule_set_check_names(const struct rule_set *s, struct err *err);
 struct rule_set *rule_set_ref(struct rule_set *s);

@@ -1,6 +1,6 @@
 /*
- * What others see of the rules: a copy of groups, rules and alerts. The groups stay in place while
- * they are copied, since a reload waits for its readers.
+ * Copies groups, rules and alerts for the API. A reload waits for readers, so the groups stay in
+ * place meanwhile.
  */
 #include <assert.h>
 
@@ -77,7 +77,7 @@ enum err_code rule_manager_snapshot(
 	enum err_code rc = ERR_OK;
 
 	mutex_lock(&m->lock);
-	while (m->paused) /* a reload is under way, which waits for those that read */
+	while (m->paused) /* a reload waits for readers, so no new ones begin */
 		cond_wait(&m->changed, &m->lock);
 	m->readers++;
 	s.set = m->set ? rule_set_ref(m->set) : NULL;

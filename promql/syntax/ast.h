@@ -53,7 +53,7 @@ enum expr_kind {
 	EXPR_PAREN, /* (x): kept for printing, means x */
 };
 
-/* What a selector's time is moved to before the offset is taken from it. */
+/* A selector's time, before its offset is subtracted. */
 enum at_kind {
 	AT_NONE,
 	AT_TIME, /* @ 1609746000: at_ns */
@@ -63,10 +63,10 @@ enum at_kind {
 
 /*
  * name{matchers}[window] offset d @ t. `name` is what was written ("cpu:samples", a full profile
- * type, "up"); promql/syntax/names.h reads it as a pattern for profile types. The name is not among
- * the matchers; a matcher on __name__ is possible only where `name` is empty. In the place of frame
- * matchers (types == VALUE_FRAMES) there are a bare name-less set of matchers on frame fields and
- * nothing else.
+ * type, "up"); promql/syntax/type_names.h reads it as a pattern for profile types. The name is not
+ * among the matchers; a matcher on __name__ is possible only where `name` is empty. In the place of
+ * frame matchers (types == VALUE_FRAMES) there are a bare name-less set of matchers on frame fields
+ * and nothing else.
  */
 struct selector {
 	struct str name; /* empty: only matchers */

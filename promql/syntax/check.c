@@ -1,10 +1,12 @@
 #include "promql/syntax/check.h"
 
-#include "base/quote.h"
-#include "promql/filter.h"
-#include "promql/syntax/functions.h"
+#include <assert.h>
 
-#define VALUE_SERIES (VALUE_COSTS | VALUE_PROFILES) /* what a name may stand for */
+#include "base/quote.h"
+#include "base/regex.h"
+#include "promql/syntax/filter_text.h"
+
+#define VALUE_SERIES (VALUE_COSTS | VALUE_PROFILES) /* what a name may mean */
 
 struct checker {
 	struct str text;
@@ -35,7 +37,7 @@ static struct types_text types_text(unsigned types)
 
 static enum err_code check_expr(struct checker *c, struct expr *e);
 
-/* What a selector may give, less what its name rules out. */
+/* The types that a selector may give, less those that its name rules out. */
 static unsigned selector_types(struct checker *c, const struct expr *e, unsigned types)
 {
 	struct check_names *names = c->names;
@@ -80,7 +82,7 @@ static enum err_code check_unary(struct checker *c, struct expr *e)
 	return ERR_OK;
 }
 
-/* What one type with another gives, as the table in ast.h says; 0: nothing. */
+/* The type of one type with another, by the table in ast.h; 0: none. */
 static unsigned binary_result(enum binary_op op, unsigned l, unsigned r)
 {
 	if (l == VALUE_COSTS && r == VALUE_COSTS)
@@ -249,6 +251,7 @@ static enum err_code check_filter(struct checker *c, const struct expr *e)
 	struct filter f;
 	enum err_code rc;
 
+	assert(e->call.args_n == 2 && text->kind == EXPR_STRING);
 	c->regexes_n += filter_regexes(id, text->string);
 	if (c->regexes_n > QUERY_REGEXES_MAX)
 		return query_error_at(c->text, text->at, c->where, c->err, ERR_LIMIT,

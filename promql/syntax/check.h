@@ -28,7 +28,7 @@ MUST_CHECK enum err_code check_query_names(
 
 /*
  * "no + between costs and profiles; total(), flat() and cum() make costs of profiles": also for the
- * evaluator, which knows what a name stands for.
+ * evaluator, which knows what a name means.
  */
 void binary_fault_print(struct buf *out, const struct binary *b, unsigned lhs, unsigned rhs);
 

@@ -209,7 +209,7 @@ const struct function *function_find(struct str name)
 			continue;
 		if (memcmp(f->name, name.ptr, name.len) == 0)
 			return f;
-		if ((f->flags & FUNCTION_AGGREGATION) && strncasecmp(f->name, name.ptr, name.len) == 0)
+		if ((f->flags & FUNCTION_AGGREGATION) && str_eq_nocase(str_of(f->name), name))
 			return f;
 	}
 	return NULL;

@@ -1,12 +1,12 @@
 /*
  * The grammar: Prometheus's, with aggregations read as calls, calls that take by, without, on and
  * ignoring, and a second spelling of a selector's braces (the lexer finds it). What each rule does
- * is in builder.c.
+ * is in ast_builder.c.
  */
 %include {
 #include <assert.h>
 
-#include "promql/syntax/builder.h"
+#include "promql/syntax/ast_builder.h"
 #include "promql/syntax/grammar.h"
 
 /* A token of the list without its value. */
@@ -19,7 +19,7 @@ static struct item item_of(struct token name)
 %name promql_parser
 %token_prefix TOKEN_
 %token_type { struct token }
-%extra_argument { struct builder *b }
+%extra_argument { struct ast_builder *b }
 
 /* Entries, not levels: one takes up to five (a call's name, modifier, bracket, arguments, comma). */
 %stack_size 640
@@ -127,7 +127,7 @@ label_list(A) ::= label_list(L) COMMA label(T). {
 label(A) ::= NAME|AND|OR|UNLESS|ATAN2|BOOL|BY|ON|IGNORING|GROUP_LEFT|GROUP_RIGHT(T). { A = T; }
 label(A) ::= OFFSET|START|END(T). { A = T; }
 
-/* Calls; what may stand where is the function table's business, and the checker's. */
+/* Calls; the function table and the check decide which arguments are valid. */
 expr(A) ::= NAME(N) args(X). {
 	A = build_call(b, N, (struct modifier){ 0 }, X, (struct modifier){ 0 });
 }

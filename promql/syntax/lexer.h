@@ -3,7 +3,7 @@
  *
  * Words, numbers, durations, strings and comments follow Prometheus's lexer. Inside the braces of a
  * selector there are only label names, match operators, strings and commas. A `<` is a brace where
- * it stands directly behind a name and before `label (= != =~ !~) string`; its partner is then `>`.
+ * it is directly behind a name and before `label (= != =~ !~) string`; its partner is then `>`.
  *
  * Errors: TOKEN_ILLEGAL; error says what is wrong with the token, or is NULL: it is only in the
  *         wrong place (a character that starts no token at all).

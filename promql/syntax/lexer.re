@@ -86,7 +86,7 @@ enum query_keyword_kind lexer_keyword_kind(size_t i)
 static int word_id(const char *s, size_t n)
 {
 	for (size_t i = 0; i < sizeof(keywords) / sizeof(keywords[0]); i++)
-		if (strlen(keywords[i].word) == n && strncasecmp(keywords[i].word, s, n) == 0)
+		if (str_eq_nocase(str_of(keywords[i].word), (struct str){ s, n }))
 			return keywords[i].id;
 	return TOKEN_NAME;
 }

@@ -4,13 +4,13 @@
 #include <stdlib.h>
 
 #include "base/quote.h"
-#include "promql/syntax/builder.h"
+#include "promql/syntax/ast_builder.h"
 #include "promql/syntax/check.h"
 
 /* Written by lemon, which declares them nowhere. */
 void *promql_parserAlloc(void *(*alloc)(size_t));
 void promql_parserFree(void *parser, void (*release)(void *));
-void promql_parser(void *parser, int id, struct token token, struct builder *b);
+void promql_parser(void *parser, int id, struct token token, struct ast_builder *b);
 
 static size_t characters(struct str s)
 {
@@ -117,7 +117,7 @@ enum query_keyword_kind query_keyword_kind(size_t i)
 	return lexer_keyword_kind(i);
 }
 
-static void feed(struct builder *b, void *parser)
+static void feed(struct ast_builder *b, void *parser)
 {
 	struct lexer l;
 
@@ -135,7 +135,7 @@ static void feed(struct builder *b, void *parser)
 enum err_code parse_query(struct arena *a, struct str text, struct parsed **out,
 	struct query_error *where, struct err *err)
 {
-	struct builder b = { .arena = a, .where = where, .err = err };
+	struct ast_builder b = { .arena = a, .where = where, .err = err };
 	void *parser;
 
 	if (where)
@@ -153,7 +153,7 @@ enum err_code parse_query(struct arena *a, struct str text, struct parsed **out,
 	b.parsed->arena = a;
 	parser = promql_parserAlloc(malloc);
 	if (!parser)
-		return err_set(err, ERR_NOMEM, "query: out of memory");
+		return err_nomem(err, "query");
 	feed(&b, parser);
 	promql_parserFree(parser, free);
 	if (b.rc) {

@@ -38,7 +38,7 @@ struct parsed {
 	struct expr *selectors; /* every selector (also frame matchers), linked by selector.next */
 };
 
-/* Where and why parsing or checking failed; msg is without the position. */
+/* The place and the cause of an error; msg is without the position. */
 struct query_error {
 	enum err_code code;
 	struct span at;

@@ -166,7 +166,7 @@ static void pretty_call(struct buf *out, const struct call *c, unsigned level)
 
 static void pretty_binary(struct buf *out, const struct binary *b, unsigned level)
 {
-	/* The caller has indented for `level`; the operands stand one deeper, the operator does not. */
+	/* The caller has indented for `level`; the operands are one deeper, the operator is not. */
 	buf_add_cstr(out, "  ");
 	pretty(out, b->lhs, level + 1);
 	buf_add_char(out, '\n');

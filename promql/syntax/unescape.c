@@ -1,5 +1,5 @@
 #include "base/quote.h"
-#include "promql/syntax/builder.h"
+#include "promql/syntax/ast_builder.h"
 
 /* Escapes are Go's: \a \b \f \n \r \t \v \\, the quote itself, \123, \x12, \u1234, \U00012345. */
 
@@ -45,7 +45,7 @@ static size_t numeric_escape(struct str s, char *out, size_t *out_n, const char 
 	return skip + n;
 }
 
-/* s stands behind the backslash. */
+/* s begins behind the backslash. */
 static size_t escape(struct str s, char quote, char *out, size_t *out_n, const char **fault)
 {
 	static const char from[] = "abfnrtv\\", to[] = "\a\b\f\n\r\t\v\\";
@@ -73,7 +73,7 @@ bool string_unescape(
 	size_t i = 0, n = 0, read, wrote;
 	struct str s = { t.text.ptr + 1, t.text.len - 2 };
 
-	p = arena_alloc_raw(a, s.len + 1, 1); /* no escape is shorter than what it stands for */
+	p = arena_alloc_raw(a, s.len + 1, 1); /* no escape is shorter than its value */
 	if (!p)
 		return false;
 	while (i < s.len) {

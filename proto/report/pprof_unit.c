@@ -1,9 +1,9 @@
 #include "proto/report/pprof_unit.h"
 
-#include <math.h>
+#include <assert.h>
 #include <stdio.h>
 
-#define UNIT_NAME_MAX 32
+#include "proto/report/top_rows.h"
 
 struct unit {
 	const char *name;
@@ -55,21 +55,14 @@ static const struct unit_family families[] = {
 };
 /* clang-format on */
 
-/* Case does not count, nor does a plural s of names longer than two letters. */
+/* Ignores case, and a plural s of names longer than two letters. */
 static const struct unit *find(const struct unit_family *f, struct str name)
 {
-	char low[UNIT_NAME_MAX];
-	size_t n = name.len;
-
-	if (n == 0 || n >= sizeof(low))
-		return NULL;
-	for (size_t i = 0; i < n; i++)
-		low[i] = name.ptr[i] >= 'A' && name.ptr[i] <= 'Z' ? (char)(name.ptr[i] + 32) : name.ptr[i];
-	if (n > 2 && low[n - 1] == 's')
-		n--;
+	if (name.len > 2 && (name.ptr[name.len - 1] == 's' || name.ptr[name.len - 1] == 'S'))
+		name.len--;
 	for (size_t i = 0; i < f->n; i++)
 		for (size_t k = 0; k < 4 && f->units[i].aliases[k]; k++)
-			if (str_is((struct str){ low, n }, f->units[i].aliases[k]))
+			if (str_eq_nocase(name, str_of(f->units[i].aliases[k])))
 				return &f->units[i];
 	return NULL;
 }
@@ -91,6 +84,7 @@ double pprof_unit_scale(int64_t value, struct str from, struct str to, struct st
 	const struct unit *source, *target;
 	double v;
 
+	assert(unit);
 	if (value < 0 && value != INT64_MIN)
 		return -pprof_unit_scale(-value, from, to, unit);
 	for (size_t i = 0; i < sizeof(families) / sizeof(families[0]); i++) {
@@ -128,7 +122,7 @@ void pprof_unit_print(struct buf *out, int64_t value, struct str from, struct st
 
 void pprof_percent_print(struct buf *out, int64_t value, int64_t total)
 {
-	double ratio = total == 0 ? 0 : fabs((double)value / (double)total) * 100;
+	double ratio = top_percent(value, total);
 
 	if (ratio >= 99.95 && ratio <= 100.05)
 		buf_add_cstr(out, "  100%");

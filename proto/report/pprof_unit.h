@@ -10,16 +10,18 @@
 #include "base/str.h"
 
 /*
- * value of unit `from` in unit `to`; to may be "minimum" or "auto": the largest unit in which the
- * value is at least 1. *unit is the target unit's short name, empty where it says nothing
- * ("count").
+ * Converts value of unit `from` to unit `to`. With "minimum" or "auto" it is the largest unit in
+ * which the value is at least 1. *unit is the short name of the unit, empty for "count" and the
+ * like.
  */
 double pprof_unit_scale(int64_t value, struct str from, struct str to, struct str *unit);
 
-/* "1.50s", "0", "12": the scaled value, at most two digits behind the point, and its unit. */
+/*
+ * Prints the scaled value, at most two digits behind the point, and its unit: "1.50s", "0", "12".
+ */
 void pprof_unit_print(struct buf *out, int64_t value, struct str from, struct str to);
 
-/* "12.50%", "  100%", " 0.25%": |value / total|. */
+/* Prints |value / total|: "12.50%", "  100%", " 0.25%". */
 void pprof_percent_print(struct buf *out, int64_t value, int64_t total);
 
 #endif

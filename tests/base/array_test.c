@@ -37,6 +37,7 @@ TEST(grows_in_an_arena)
 	}
 	for (uint32_t i = 0; i < 1000; i++)
 		CHECK_INT(v[i], i);
+	CHECK(a.used_bytes <= 2 * cap * sizeof(*v)); /* the array and the smaller ones before it */
 	arena_release(&a);
 	arena_init(&a, 4096);
 	v = NULL;

@@ -1,4 +1,4 @@
-/* What is shown of URLs and labels that may hold a secret. */
+/* URLs and labels that may hold a secret, as people see them. */
 #include "base/hidden.h"
 
 #include "tests/check.h"

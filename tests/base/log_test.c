@@ -7,7 +7,7 @@
 
 static char line[32768];
 
-/* What one call writes to standard error, without its time, which is checked for its form. */
+/* The line of one call on standard error without its time, whose form is checked. */
 #define CAPTURE(call) \
 	do { \
 		int saved_ = dup(2); \

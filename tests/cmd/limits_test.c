@@ -1,6 +1,6 @@
 /*
- * The server's limits, in processes of their own: each does one thing under them, and its exit code
- * says what came of it.
+ * The server's limits, each in a process that does one thing under them; its exit code is the
+ * result.
  */
 #include "cmd/epimetheus/limits.h"
 
@@ -63,7 +63,7 @@ TEST(no_profile_allows_what_is_hostile)
 				CHECK_FAIL("%s is allowed", limits_server.calls[i].name);
 }
 
-/* ---- one call in a process of its own ---- */
+/* ---- one call in a separate process ---- */
 
 /* The server's profile; the address sanitizer changes its signal stack at the end of a thread. */
 static const struct sandbox_profile *profile(void)
@@ -83,7 +83,7 @@ static const struct sandbox_profile *profile(void)
 #endif
 }
 
-/* What a call gives: 0, or the number of its error. */
+/* The result of a call: 0, or the number of its error. */
 static int outcome(long got)
 {
 	return got < 0 ? errno : 0;
@@ -175,7 +175,7 @@ static int do_tcp6(void)
 {
 	int got = outcome(socket(AF_INET6, SOCK_STREAM, 0));
 
-	return got == EAFNOSUPPORT ? 0 : got; /* the machine's word, not the filter's */
+	return got == EAFNOSUPPORT ? 0 : got; /* refused by the kernel, not by the filter */
 }
 
 static int do_bind(void)
@@ -338,7 +338,7 @@ TEST(threads_from_before_and_after_are_covered)
 	CHECK_INT(alone(do_in_threads), 0);
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
 /* A refused call sends the signal; the report is one line per call, however often it was made. */
 static int do_report(void)
@@ -382,7 +382,7 @@ TEST(refused_calls_are_told_once)
 	CHECK_INT(alone(do_report), 0);
 }
 
-/* A signal that somebody sends refuses nothing, and ends nothing. */
+/* A signal from another process refuses nothing, and ends nothing. */
 static int do_sent_sigsys(void)
 {
 	return outcome(kill(getpid(), SIGSYS));
@@ -407,7 +407,7 @@ static int open_code(const char *path, int flags)
 	return 0;
 }
 
-/* Says what does not give what it should, and how many these were. */
+/* Prints each unexpected result, and returns their number. */
 static int do_files(void)
 {
 	char *argv[] = { (char *)(uintptr_t) "true", NULL };
@@ -448,7 +448,7 @@ TEST(files_are_written_below_the_data_directory_alone)
 	CHECK_OK(fs_remove_tree(&fs_posix, dir, &err), &err);
 }
 
-/* ---- where it is not to be had ---- */
+/* ---- without kernel support ---- */
 
 /* A container's own filter, which answers seccomp(2) and Landlock with an error. */
 static int refuse_limits(void)

@@ -44,7 +44,7 @@ static const struct {
 	       "\"flamebearer\":{}}]"),
 		"cost  profiles  job\n"
 		"  -7        12  a\n" },
-	/* Names of whoever is profiled. */
+	/* Names from profiles of strangers. */
 	{ DATA("\"resultType\":\"vector\",\"result\":[{\"metric\":{\"a\\u001b\":\"b\\n\\u0000c\"},"
 	       "\"value\":[1,\"2\"]}]"),
 		"value  a\\x1b\n"
@@ -63,7 +63,7 @@ static const struct {
 		"{}  total 1\n"
 		"flat    flat%     sum%  cum     cum%  function\n"
 		" 1\\n  100.00%  100.00%  1\\n  100.00%  f\\x00\n" },
-	/* What another program may answer. */
+	/* Answers of other programs. */
 	{ "{}", "" },
 	{ "[1]", "" },
 	{ DATA("\"resultType\":7,\"result\":\"x\""), "" },

@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "tests/draw.h"
 #include "tsdb/db.h"
 #include "web/web.h"

@@ -37,22 +37,34 @@ export async function until(what, seconds, fn) {
   }
 }
 
-/** A directory that the test's end removes. */
+const running = new Set();
+
+/** A directory that the test's end removes, once the programs that were started with it have ended: hooks run in order. */
 export function scratch(t) {
   const dir = mkdtempSync(join(tmpdir(), 'epi-e2e-'));
-  t.after(() => rmSync(dir, { recursive: true, force: true }));
+  t.after(async () => {
+    await Promise.all([...running].filter((run) => run.command.includes(dir)).map((run) => run.stop('SIGKILL')));
+    rmSync(dir, { recursive: true, force: true, maxRetries: 10 });
+  });
   return dir;
 }
 
 /** A child process whose output is kept; ended with the test. */
 export function start(t, program, args, options = {}) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
-  const run = { child, out: '', err: '', code: undefined, signal: undefined };
+  const run = { child, out: '', err: '', code: undefined, signal: undefined, command: [program, ...args, options.cwd].join(' ') };
+  running.add(run);
   child.stdout.on('data', (d) => (run.out += d));
   child.stderr.on('data', (d) => (run.err += d));
   run.ended = new Promise((done) => {
-    child.on('error', (e) => { run.err += e.stack; run.code = -1; done(run); });
-    child.on('close', (code, signal) => { run.code = code; run.signal = signal; done(run); });
+    const ended = (code, signal) => {
+      running.delete(run);
+      run.code = code;
+      run.signal = signal;
+      done(run);
+    };
+    child.on('error', (e) => { run.err += e.stack; ended(-1); });
+    child.on('close', ended);
   });
   run.stop = async (signal = 'SIGTERM') => {
     if (run.code === undefined) child.kill(signal);

@@ -128,8 +128,9 @@ function dashboard(name) {
 
 /** Metrics that the sources declare: families without a sample yet are not on /metrics. */
 function declared() {
-  const dirs = ['base', 'scrape', 'discovery', 'tsdb', 'promql', 'promql/rules', 'web', 'cmd/epimetheus'];
-  const sources = dirs.flatMap((d) => files(join(root, d), '.c').map((f) => readFileSync(join(root, d, f), 'utf8')));
+  const below = (dir) => readdirSync(dir, { withFileTypes: true }).flatMap((f) =>
+    f.isDirectory() ? below(join(dir, f.name)) : f.name.endsWith('.c') ? [readFileSync(join(dir, f.name), 'utf8')] : []);
+  const sources = ['base', 'proto', 'discovery', 'scrape', 'tsdb', 'promql', 'web', 'cmd'].flatMap((d) => below(join(root, d)));
   return new Map(sources.flatMap((text) =>
     [...text.matchAll(/METRIC_[A-Z]+\(\s*\w+,\s*"(\w+)",((?:\s*"(?:[^"\\]|\\.)*")+),\s*("\w+"|NULL)/g)]
       .map(([, name, , label]) => [name, label !== 'NULL'])));

@@ -5,7 +5,7 @@
  * limits: at one time, over a span, in steps. What a plan says is JSON that nests no deeper than it
  * may.
  */
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * Any text of tagfocus and tagignore, over labels of samples with strings, numbers and units: both
  * refuse it alike, or what one keeps and what the other keeps is all there is.
  */
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -7,6 +7,8 @@
 #include "base/quote.h"
 #include "base/regex.h"
 #include "promql/filter.h"
+#include "promql/flat.h"
+#include "promql/profiles.h"
 #include "promql/syntax/check.h"
 #include "tests/oracle.h"
 #include "tests/promql/expressions.h"

@@ -1,5 +1,5 @@
 #include "base/gzip/gzip.h"
-#include "promql/eval.h"
+#include "promql/flat.h"
 #include "tests/draw.h"
 #include "tests/oracle.h"
 #include "tests/values.h"

@@ -3,7 +3,7 @@
  * That is shown by what was read and taken, not by the clock.
  */
 #include "base/metrics.h"
-#include "promql/engine_internal.h"
+#include "promql/engine/engine_internal.h"
 #include "tests/promql/world.h"
 #include "tests/wait.h"
 

@@ -1,4 +1,4 @@
-#include "promql/engine_internal.h"
+#include "promql/engine/engine_internal.h"
 #include "tests/promql/world.h"
 
 static struct query *explained(struct world *w, struct query_options o, const char *text)

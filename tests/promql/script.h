@@ -14,7 +14,7 @@
 #define TESTS_PROMQL_SCRIPT_H
 
 #include "base/clock.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 
 #define SCRIPT_TYPES_MAX 4
 

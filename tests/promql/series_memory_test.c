@@ -2,7 +2,7 @@
  * What series of profiles take of a query's memory: measured, and held against what a query is told
  * that is refused because of it, before it reads anything.
  */
-#include "promql/engine_internal.h"
+#include "promql/engine/engine_internal.h"
 #include "tests/promql/world.h"
 #include "tests/wait.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "tests/check.h"
 #include "tests/wait.h"
 

@@ -26,7 +26,7 @@
 
 /* clang-format off */
 const struct corpus_row corpus[] = {
-	/* What is fine. */
+	/* Valid. */
 	{ "smallest", LIT(EMPTY), NULL },
 	{ "one sample", LIT(TABLES SAMPLE), NULL },
 	{ "samples first", LIT(SAMPLE LOCATION FUNCTION MAPPING TYPE STRINGS), NULL },
@@ -62,7 +62,7 @@ const struct corpus_row corpus[] = {
 	{ "comments", LIT(TABLES "\x68\x01\x6a\x02\x02\x03"), NULL },
 	{ "a bool that is not 0 or 1", LIT(TABLES "\x22\x05\x08\x02\x28\xe8\x07"), NULL },
 
-	/* What is not. */
+	/* Invalid. */
 	{ "empty", LIT(""), "profile is empty" },
 	{ "no string table", LIT(TYPE), "string_table is missing" },
 	{ "first string", LIT("\x32\x01" "x"), "string_table[0] is \"x\", must be empty" },
@@ -146,9 +146,9 @@ const struct corpus_row corpus[] = {
 	{ "comment below 0", LIT(TABLES "\x6a\x0a" MINUS_1),
 		"comment[0]: no such string, string_table has 5" },
 	{ "concatenated", LIT(TABLES SAMPLE "\x48\x07" TABLES SAMPLE "\x48\x07"),
-		"time_nanos is there twice: concatenated profiles" },
+		"time_nanos appears twice: concatenated profiles" },
 
-	/* What is not even protobuf. */
+	/* Not even protobuf. */
 	{ "wire type 3", LIT(TABLES "\x63"), "period: unknown wire type 3" },
 	{ "wire type 4 in an unknown field", LIT(TABLES "\xfc\x06"), "field 111: unknown wire type 4" },
 	{ "wire type 7 in a label", LIT(TABLES "\x12\x06\x10\x05\x1a\x02\x17\x01"),

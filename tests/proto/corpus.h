@@ -1,6 +1,6 @@
 /*
- * Hand-made profiles, each valid or wrong in one way, with the message for what is wrong. The tests
- * of the decoder read them, and those against google/pprof ask it for the same verdicts.
+ * Hand-made profiles, each valid or wrong in one way, with the error message. The tests of the
+ * decoder read them, and the tests against google/pprof ask it for the same verdicts.
  */
 #ifndef TESTS_PROTO_CORPUS_H
 #define TESTS_PROTO_CORPUS_H

@@ -1,6 +1,6 @@
 /*
- * Names as `go tool pprof` shows them: it is given a profile with a function per symbol, and what
- * it makes of them is read from the profile that it writes.
+ * Names as `go tool pprof` shows them: it reads a profile with a function per symbol, and the
+ * names are taken from the profile that it writes.
  */
 #include "proto/function_name.h"
 
@@ -55,7 +55,7 @@ static bool write_profile(const struct symbols *s, struct arena *a)
 	return ok;
 }
 
-/* Differences are counted, the first of them shown. */
+/* Counts differences and prints the first ones. */
 static void compare(const char *what, const struct symbols *s)
 {
 	struct buf out = { 0 }, body = { 0 }, got = { 0 };
@@ -81,7 +81,7 @@ static void compare(const char *what, const struct symbols *s)
 
 		buf_clear(&got);
 		is = function_name_shown(name, name, &got) ? buf_str(&got) : name;
-		if (want.len == 0) /* all of it stood in brackets */
+		if (want.len == 0) /* all of it was in brackets */
 			want = name;
 		shown += !str_eq(is, name);
 		if (!str_eq(is, want) && wrong++ < 20)
@@ -116,7 +116,7 @@ static bool read_symbols(struct symbols *s, const char *command)
 	return ok;
 }
 
-/* EPI_SYMBOLS: a command that prints others, by hand. */
+/* EPI_SYMBOLS: a command that prints other symbols, for runs by hand. */
 TEST(symbols_of_the_library)
 {
 	const char *command = getenv("EPI_SYMBOLS");
@@ -133,7 +133,7 @@ TEST(symbols_of_the_library)
 	arena_release(&s.arena);
 }
 
-/* What the library has little of: closures, packs, local classes, conversions, literals. */
+/* Kinds that are rare in the library: closures, packs, local classes, conversions, literals. */
 static const char source[] =
 	"#include <functional>\n#include <map>\n#include <string>\n#include <vector>\n"
 	"namespace {\nstruct Hidden { int operator()(int x) const { return x; }\n"
@@ -214,7 +214,7 @@ static const char *const rust[] = {
 	"_ZN1a2$C3$SP$4$BP$RF17h0123456789abcdefE", "_ZN17h0123456789abcdefE",
 	"_ZN2$C17h0123456789abcdefE",
 	"_ZN3$C$17h0123456789abcdefE", "_ZN10$RF$$BP$_$17h0123456789abcdefE",
-	/* Not mangled, or by somebody else. */
+	/* Not mangled, or mangled by another compiler. */
 	"", "main", "_Z", "_ZN", "_ZE", "__Z3foov", "___Z3foov_block_invoke",
 	"___Z3foov_block_invoke_2",
 	"_Z3foov.cold", "_Z3foo.isra.0", "_ZL3foov", "_ZThn16_N3foo3barEi",
@@ -244,7 +244,7 @@ TEST(made_by_hand)
 	arena_release(&s.arena);
 }
 
-/* Where we are not the tool: these would all be "::fmt". */
+/* Here we differ from the tool, in which all of these would be "::fmt". */
 TEST(implementations_of_a_trait_stay_apart)
 {
 	static const struct str names[] = { STR("<demo::Set<T> as demo::Has>::has"),

@@ -40,7 +40,7 @@ static void add_member(struct buf *out, struct str raw, const struct member *m)
 	deflateEnd(&z);
 }
 
-/* Inflated from memory of the body's own length. NULL message: want comes out. */
+/* Inflates from memory of exactly the body's length. With a NULL message `want` is the result. */
 static void check_body(const char *what, struct str body, const struct pprof_limits *limits,
 	enum err_code code, const char *message, struct str want)
 {
@@ -97,7 +97,7 @@ TEST(bodies)
 	b.ptr[10]++;
 	refused("header checksum", buf_str(&b), "gzip: bad header");
 	b.ptr[10]--;
-	b.ptr[3] = (char)(b.ptr[3] & ~2 & ~8); /* the name is taken for deflate data */
+	b.ptr[3] = (char)(b.ptr[3] & ~2 & ~8); /* the name is read as deflate data */
 	CHECK_INT(b.ptr[3], 4 | 16);
 	refused("flags that lie", buf_str(&b), "gzip: bad or truncated deflate data");
 	memset(long_name, 'n', sizeof(long_name));
@@ -154,7 +154,10 @@ TEST(damage)
 	buf_release(&twice);
 }
 
-/* The limit is on what comes out, whatever the trailer says, and however many members it takes. */
+/*
+ * The limit is on the inflated size, whatever the trailer says and however many members there
+ * are.
+ */
 TEST(limits)
 {
 	struct pprof_limits limits = { .body_bytes_max = 1 << 20, .raw_bytes_max = 100000 };
@@ -210,7 +213,7 @@ TEST(an_arena_too_small)
 	arena_release(&a);
 }
 
-/* What we compress, zlib inflates; it appends, and equal input gives equal output. */
+/* zlib inflates what we compress; output is appended, and equal input gives equal output. */
 TEST(compress)
 {
 	struct buf raw = { 0 }, gz = { 0 }, again = { 0 };

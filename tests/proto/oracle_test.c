@@ -1,7 +1,7 @@
 /*
  * The same verdicts as google/pprof, on thousands of bodies: the hand-made ones, each valid one
- * with each other behind it, and real profiles with bytes changed. Which bytes is a function of a
- * counter, so each run sees the same.
+ * followed by each other, and real profiles with bytes changed. A counter decides which bytes, so
+ * each run sees the same bodies.
  *
  * Needs go and Debian's golang-github-google-pprof-dev; without them the test fails.
  */
@@ -57,7 +57,7 @@ static uint32_t random_below(uint32_t n)
 	return (uint32_t)((random_state >> 33) % n);
 }
 
-/* Bytes that mean something: tags, lengths, ends and beginnings of varints. */
+/* Bytes with a meaning: tags, lengths, ends and beginnings of varints. */
 static unsigned char random_byte(void)
 {
 	static const unsigned char some[] = { 0, 1, 2, 3, 4, 8, 0x0a, 0x10, 0x12, 0x18, 0x1a, 0x20,
@@ -166,7 +166,7 @@ static enum err_code add_real(struct bodies *bodies, struct err *err)
 /* ------------------------------------------------------------------------------------------------
  * The oracle, built and run. */
 
-/* Runs argv with files as standard input and output; its exit code, or -1. */
+/* Runs argv with files as standard input and output; returns its exit code, or -1. */
 static int run(const char *const argv[], char *const env[], const char *in, const char *out)
 {
 	posix_spawn_file_actions_t files;
@@ -184,7 +184,7 @@ static int run(const char *const argv[], char *const env[], const char *in, cons
 	return WEXITSTATUS(status);
 }
 
-/* Our environment, with Go told to use Debian's packages, and where to keep what it compiles. */
+/* Our environment, and variables that make Go use Debian's packages and say where it caches. */
 static char **go_environment(struct arena *a, const char *dir)
 {
 	size_t n = 0, kept = 0;
@@ -288,7 +288,7 @@ TEST(same_verdicts)
 	CHECK_OK(add_real(&bodies, &err), &err);
 	if (ask(&a, dir, &bodies, &answers)) {
 		accepted = compare(&bodies, buf_str(&answers));
-		/* Both kinds in numbers, or the comparison says little. */
+		/* There must be many of both verdicts, or the comparison says little. */
 		CHECK(bodies.n > 10000);
 		if (accepted < bodies.n / 10 || accepted > bodies.n * 9 / 10)
 			CHECK_FAIL("%zu of %zu bodies accepted", accepted, bodies.n);

@@ -46,7 +46,7 @@ static struct pprof *small_profile(struct arena *a, struct err *err)
 	return p;
 }
 
-/* Built, encoded, compressed, inflated and decoded, it is the same column by column. */
+/* A profile that is built, encoded, compressed, inflated and decoded has the same columns. */
 TEST(built_profile_comes_back)
 {
 	struct pprof *p, *q = NULL;
@@ -129,7 +129,7 @@ TEST(strings_are_interned_and_copied)
 	arena_release(&a);
 }
 
-/* An arena that is too small fails the builder at its end, wherever it ran out. */
+/* With too small an arena the builder fails at its end, wherever memory ran out. */
 TEST(memory_runs_out)
 {
 	struct arena a;

@@ -12,7 +12,7 @@ TEST(verdicts)
 {
 	for (size_t i = 0; i < corpus_n; i++) {
 		const struct corpus_row *row = &corpus[i];
-		/* In memory of its own length, so that a read beyond the end is seen. */
+		/* In memory of exactly its length, so that a read beyond the end is found. */
 		char *copy = malloc(row->body.len + 1);
 		struct str body = { copy + 1, row->body.len };
 		struct err err = { 0 };
@@ -33,7 +33,10 @@ TEST(verdicts)
 	}
 }
 
-/* Each real profile cut at each of its bytes: refused or a profile, and no byte beyond is read. */
+/*
+ * Cuts each real profile at each of its bytes: it is refused or a profile, and no byte beyond is
+ * read.
+ */
 TEST(truncated_anywhere)
 {
 	for (size_t f = 0; f < testdata_n; f++) {
@@ -148,7 +151,7 @@ static void same_samples(const Epimetheus__Pprof__Profile *m, const struct pprof
 	CHECK_INT(p->labels_n, label);
 }
 
-/* Real profiles, field by field, against what protobuf-c reads in the same bytes. */
+/* Compares real profiles, field by field, with what protobuf-c reads in the same bytes. */
 TEST(real_profiles_as_protobuf_c_reads_them)
 {
 	for (size_t f = 0; f < testdata_n; f++) {
@@ -195,7 +198,10 @@ TEST(real_profiles_as_protobuf_c_reads_them)
 	"ms" \
 	"\x0a\x04\x08\x01\x10\x02"
 
-/* A string wins over a number beside it; a label of nothing is none; a unit alone is a number. */
+/*
+ * A string wins over a number beside it; a label with neither is dropped; a unit alone is a
+ * number.
+ */
 TEST(labels)
 {
 	static const struct str raw = { LABELS "\x12\x24\x10\x05"
@@ -266,7 +272,7 @@ TEST(limits)
 	arena_release(&a);
 }
 
-/* Each kind that grows, one beyond the limit: n messages of `unit` after what they need. */
+/* Each kind that grows, one beyond its limit: n messages of `unit` behind what they need. */
 TEST(limits_of_what_grows)
 {
 	static const struct {
@@ -316,7 +322,7 @@ static void add_message(struct buf *out, unsigned char tag, const struct buf *m)
 
 /*
  * One location with n lines, one sample with n labels and n frames: arrays that grow many times
- * keep what they hold, and the limit ends them.
+ * keep their items, until the limit.
  */
 TEST(arrays_that_grow)
 {
@@ -382,8 +388,8 @@ TEST(arrays_that_grow)
 }
 
 /*
- * Ids of one to three bytes in every mixture: packed stacks of every length, against the numbers
- * that were written. The ids are in order, small without order, or hashed.
+ * Ids of one to three bytes, mixed: packed stacks of every length, compared with the numbers that
+ * were written. The ids are in order, small without order, or hashed.
  */
 TEST(location_ids_of_all_lengths)
 {

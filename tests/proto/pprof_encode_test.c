@@ -4,7 +4,7 @@
 #include "tests/proto/profile_compare.h"
 #include "tests/proto/testdata.h"
 
-/* Decoded, encoded, decoded and encoded again: the same profile, then the same bytes. */
+/* Decoding and encoding twice gives the same profile, then the same bytes. */
 static void round_trip(const char *name, struct str raw, bool compare)
 {
 	struct buf once = { 0 }, again = { 0 }, why = { 0 };
@@ -46,8 +46,8 @@ TEST(real_profiles)
 }
 
 /*
- * protobuf-c has rules of its own for tags of more than 32 bits, and joins a message that is given
- * twice: these rows are not compared with what it reads.
+ * protobuf-c treats tags of more than 32 bits differently and joins a message that is given
+ * twice. These rows are not compared with it.
  */
 TEST(hand_made_profiles)
 {

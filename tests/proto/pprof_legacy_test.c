@@ -1,6 +1,6 @@
 /*
- * Formats before protobuf: each is refused by its name. What `go tool pprof` reads of them it is
- * asked to read, so that the bodies are what they are said to be.
+ * Formats before protobuf: each is refused by its name. `go tool pprof` reads those that it
+ * knows, which proves that the bodies are of these formats.
  */
 #include "proto/pprof_legacy.h"
 
@@ -96,7 +96,7 @@ TEST(each_is_refused_by_its_name)
 		rc = pprof_decode(&a, bodies[i].body, &pprof_limits_default, &p, &err);
 		CHECK_INT(rc, bodies[i].name ? ERR_UNSUPPORTED : ERR_INVALID);
 		if (bodies[i].name) {
-			snprintf(want, sizeof(want), "a legacy %s is not read yet: only pprof's protobuf is",
+			snprintf(want, sizeof(want), "a legacy %s is not supported: only pprof's protobuf is",
 				bodies[i].name);
 			CHECK_STR(str_of(err.msg), want);
 		}

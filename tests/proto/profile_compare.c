@@ -130,7 +130,7 @@ static int buf_cmp(const void *a, const void *b)
 	return str_cmp(buf_str(a), buf_str(b));
 }
 
-/* Labels sorted, as google/pprof takes them. */
+/* Labels are sorted, and read as google/pprof reads them. */
 static void add_labels(const struct reader *r, struct buf *out, const Epimetheus__Pprof__Sample *s)
 {
 	struct buf *texts = calloc(s->n_label + 1, sizeof(*texts));
@@ -192,7 +192,7 @@ static struct line sample_line(const struct reader *r, const Epimetheus__Pprof__
 	return line;
 }
 
-/* Adds up what is equal but for values; returns whether anything but 0 is left. */
+/* Adds up samples that differ only in values; returns whether a value is not 0. */
 static bool fold(struct line *lines, size_t n)
 {
 	bool any = false;
@@ -251,7 +251,7 @@ static void add_samples(const struct reader *r, struct buf *out)
 	free(lines);
 }
 
-/* In the order of the alphabet, as show_differences expects its lines. */
+/* In alphabetical order, as show_differences expects. */
 static void add_profile(const struct reader *r, struct buf *out)
 {
 	const profile_message *m = r->m;
@@ -315,7 +315,7 @@ static struct str next_line(struct str *text)
 }
 
 /*
- * Lines that only one side has, where both are sorted: a walk that takes from the side that is
+ * Shows lines that only one side has. Both are sorted, so the walk advances the side that is
  * behind.
  */
 static void show_differences(struct str a, struct str b, struct buf *why)

@@ -1,5 +1,5 @@
 /*
- * Real profiles for the tests: what tests/proto/goprofiles wrote. Tests run from the root of the
+ * Real profiles for the tests, written by tests/proto/goprofiles. Tests run in the root of the
  * tree.
  */
 #ifndef TESTS_PROTO_TESTDATA_H

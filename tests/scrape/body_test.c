@@ -118,9 +118,10 @@ TEST(what_is_no_profile)
 		{ "", "<!DOCTYPE html><p>", "target answers a web page (Content-Type \"\"), not a profile",
 			0 },
 		{ "text/plain", "--- contentionz 1 ---\ncycles/second=1",
-			"a legacy contention profile (text) is not read yet: only pprof's protobuf is", 0 },
+			"a legacy contention profile (text) is not supported: only pprof's protobuf is", 0 },
 		{ "", "\0\0\0\0\3\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-			"a legacy CPU profile of gperftools (binary) is not read yet: only pprof's protobuf is",
+			"a legacy CPU profile of gperftools (binary) is not supported: only pprof's protobuf "
+			"is",
 			32 },
 		{ "text/plain", "hello", "target answers \"text/plain\", not a profile: hello", 0 },
 	};

@@ -75,7 +75,7 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 			"profile" },
 		{ "json", "/json", "target answers \"application/json\", not a profile: {\"a\": 1}" },
 		{ "legacy", "/legacy",
-			"a legacy heap profile (text) is not read yet: only pprof's protobuf is" },
+			"a legacy heap profile (text) is not supported: only pprof's protobuf is" },
 		{ "empty", "/empty",
 			"not a profile (Content-Type \"application/octet-stream\"): profile is empty" },
 		{ "unavailable", "/503",

@@ -104,7 +104,7 @@ TEST(other_names_than_ours_are_refused)
 	peer_receive(&p, &r, false);
 	CHECK_INT(r.status, 421);
 	CHECK_STR(buf_str(&r.body),
-		"host \"evil.example\" is none of this server's names: --web.allowed-host adds "
+		"host \"evil.example\" is not a name of this server: --web.allowed-host adds "
 		"one\n");
 	peer_send(&p, STR("GET /nothing HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
 	peer_receive(&p, &r, false);

@@ -291,11 +291,10 @@ TEST(options_that_make_no_sense)
 		{ "http:///x", NULL, NULL,
 			"external URL \"http:///x\": not http://HOST or https://HOST" },
 		{ "http://x/\"><script>", NULL, NULL,
-			"the path of the external URL \"\\\"><script>\": letters, digits and / - . "
-			"_ ~ may "
-			"stand in it" },
+			"the path of the external URL \"\\\"><script>\": only letters, digits "
+			"and / - . _ ~ are allowed" },
 		{ NULL, "/a b", NULL,
-			"route prefix \"a b\": letters, digits and / - . _ ~ may stand in it" },
+			"route prefix \"a b\": only letters, digits and / - . _ ~ are allowed" },
 		{ NULL, NULL, "(", "CORS origin: error parsing regexp: missing ): (" },
 	};
 	/* clang-format on */

@@ -3,7 +3,7 @@
  *
  * A block is a directory named by a ULID: `rows.ldb` (chunks), `rollups.ldb` (rollups, series
  * index, symbols), `spare` (copies of the tables' ends and of the series index) and `meta.json`
- * (what stands in the others, with sizes and hashes; written last). It is written under a temporary
+ * (what the others hold, with sizes and hashes; written last). It is written under a temporary
  * name, synced and renamed by its maker. `rows.ldb` may be gone for good (meta.json says so first):
  * rollups then answer alone.
  *
@@ -67,7 +67,7 @@ struct block;
 
 /*
  * Opens DIR. What was damaged but could be made up for (an index from its copy, meta.json from
- * `spare` or the tables, rows.ldb unreadable) is told by `damaged` (ERR_OK: nothing); missing rows
+ * `spare` or the tables, rows.ldb unreadable) is in `damaged` (ERR_OK: nothing); missing rows
  * then are not served, the rest is.
  *
  * All files are of one block, that which DIR is named by if its name is a ULID: one that is of
@@ -167,7 +167,7 @@ MUST_CHECK enum err_code block_label_values(
 	struct block *b, struct str name, block_name_fn fn, void *ctx, struct err *err);
 
 /* Everything against everything: hashes, order, counts, every chunk and rollup decoded, every id
- * there, rollups equal to their rows. Each finding is told; ERR_OK when there was none. */
+ * there, rollups equal to their rows. Each finding is reported; ERR_OK: there was none. */
 typedef void (*block_finding_fn)(void *ctx, const char *what);
 MUST_CHECK enum err_code block_verify(
 	struct block *b, block_finding_fn fn, void *ctx, struct err *err);
@@ -213,7 +213,7 @@ MUST_CHECK enum err_code block_writer_series(struct block_writer *w, uint32_t sl
 /* Of the series last begun, ascending; counts, headers and used ids are taken from the bytes. */
 MUST_CHECK enum err_code block_writer_chunk(
 	struct block_writer *w, struct str bytes, struct err *err);
-/* Where raw rows are not written, what the series record says comes from its rollups. */
+/* Without raw rows the series record is made from these rollups. */
 MUST_CHECK enum err_code block_writer_rollup(
 	struct block_writer *w, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);
 /* After the last series: ascending by (kind: group, functions; group; level; step). A group of one

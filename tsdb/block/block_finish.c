@@ -245,7 +245,7 @@ static enum err_code write_spare(struct block_writer *w, const struct buf *rows_
 	return rc;
 }
 
-/* What the caller does not say of the block. */
+/* Fills in what the caller does not know of the block. */
 static enum err_code fill_meta(
 	struct block_writer *w, const struct block_meta *from, struct err *err)
 {

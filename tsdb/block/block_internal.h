@@ -1,7 +1,7 @@
 /*
  * The inside of blocks: keys, the open block, and what reader and writer share.
  *
- * Keys of rollups.ldb stand in the order in which a block is written: rollups as series and groups
+ * Keys of rollups.ldb are in the order in which a block is written: rollups as series and groups
  * come, then what is known when all have come. `spare` is a table too: it holds the small records
  * under the same keys, and the ends of both tables, so that a page of index that is damaged in one
  * place is read in the other.
@@ -182,7 +182,7 @@ MUST_CHECK enum err_code block_check_numbers(struct block *b, uint32_t id,
 struct table *block_spare(struct block *b, struct err *err);
 
 /*
- * Records whose keys begin with a prefix. What a damaged page hides is told once, and the walk goes
+ * Records whose keys begin with a prefix. A damaged page is reported once, and the walk goes
  * on behind it.
  */
 struct block_iter {
@@ -245,7 +245,7 @@ struct block_writer {
 	struct table_writer *rows, *rollups;
 	struct writer_slot *slots;
 	uint32_t slots_n, slots_cap;
-	struct spill symbols; /* pages of sealed slots: they stand behind all else */
+	struct spill symbols; /* pages of sealed slots: they come last in the file */
 	struct buf series; /* their records */
 	struct record_ends series_at;
 	uint32_t *groups; /* first series of each */

@@ -1,8 +1,9 @@
 #include "tsdb/block/block_internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
-/* Walking a block's tables: what a damaged page hides is told once, and the walk goes on behind it.
+/* Walking a block's tables: a damaged page is reported once, and the walk goes on behind it.
  */
 
 enum err_code block_iter_open(struct block_iter *it, struct table *t, bool scan, struct err *err)
@@ -128,7 +129,7 @@ enum err_code index_iter_next(
 	enum err_code rc = block_iter_next(&it->it, key, value, err);
 	struct table *spare;
 
-	/* Where rollups.ldb is damaged the walk goes on in `spare`, behind the key that came last. */
+	/* If rollups.ldb is damaged, the walk goes on in `spare`, behind the last key. */
 	if (rc == ERR_CORRUPT && !it->spare && (spare = block_spare(it->b, NULL))) {
 		it->spare = true;
 		block_iter_close(&it->it);
@@ -228,7 +229,7 @@ struct block_rollups {
 	struct block *b;
 	struct block_iter it;
 	int64_t to_ns;
-	enum err_code rc; /* of the seek: told by the next step */
+	enum err_code rc; /* of the seek: the next step returns it */
 	struct err why;
 };
 
@@ -266,6 +267,7 @@ void block_rollups_seek(struct block_rollups *it, enum rollup_kind kind, uint32_
 	struct block_key key;
 	uint32_t first, n;
 
+	assert(kind <= ROLLUP_FUNCTIONS && level < ROLLUP_LEVELS);
 	it->rc = ERR_OK;
 	it->to_ns = to_ns;
 	if (kind == ROLLUP_GROUP) {

@@ -1,6 +1,6 @@
 #include "tsdb/block/block_internal.h"
 
-/* Where a block's bytes go. */
+/* Sums a block's bytes by what they are for. */
 
 static void measure_record(struct block_sizes *s, struct str key, uint64_t bytes)
 {

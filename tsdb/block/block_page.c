@@ -83,7 +83,7 @@ static uint32_t delta(struct unpacker *u, struct cursor *c, uint32_t *before)
 	return *before = (uint32_t)v;
 }
 
-/* What does not fit into the column that holds it is not allocated. */
+/* A size that does not fit its column is not allocated. */
 static void *array(
 	struct unpacker *u, const struct cursor *in, uint64_t n, size_t bytes_min, size_t size)
 {

@@ -1,5 +1,6 @@
 #include "tsdb/block/block_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -40,6 +41,7 @@ static enum err_code open_spare(struct block *b, struct err *err)
 	uint64_t bytes;
 	enum err_code rc;
 
+	mutex_assert_held(&b->lock);
 	if ((rc = open_table(b, "spare", STR(""), &t, &bytes, NULL, err)))
 		return rc;
 	if ((rc = block_identity_get(t, "spare", &of, err)) || (rc = check_ulid(b, "spare", &of, err)))
@@ -65,7 +67,7 @@ struct table *block_spare(struct block *b, struct err *err)
 	return t;
 }
 
-/* The first thing that was wrong is what is told. */
+/* Keeps the first error. */
 static void note(struct err *damaged, const struct err *why)
 {
 	if (damaged && !damaged->code)
@@ -361,6 +363,7 @@ uint32_t block_partitions_n(const struct block *b)
 
 const struct block_partition *block_partition(const struct block *b, uint32_t slot)
 {
+	assert(slot < b->meta.partitions);
 	return &b->slots[slot].p;
 }
 

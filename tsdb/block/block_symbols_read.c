@@ -1,5 +1,6 @@
 #include "tsdb/block/block_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 /* The pages of a partition, into memory. */
@@ -56,6 +57,7 @@ enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partitio
 	struct err why = { 0 };
 	enum err_code rc;
 
+	assert(stage == BLOCK_NAMES || stage == BLOCK_STACKS);
 	*lost = 0;
 	if (slot >= b->meta.partitions)
 		return err_set(err, ERR_NOT_FOUND, "block %s has no partition %" PRIu32, b->dir, slot);

@@ -180,7 +180,7 @@ static enum err_code check_postings(struct verify *v, struct err *err)
 	block_iter_seek(&it, STR("e"), 0);
 	while ((rc = block_iter_next(&it, &key, &value, &why)) != ERR_NOT_FOUND) {
 		if (rc == ERR_CORRUPT)
-			continue; /* told before */
+			continue; /* reported before */
 		if (rc) {
 			rc = verify_error(v, rc, &why, err);
 			break;

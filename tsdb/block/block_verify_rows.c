@@ -311,7 +311,7 @@ static enum err_code check_group(
 	enum err_code rc = block_group(v->b, group, &first, &n, &why);
 
 	if (rc)
-		return ERR_OK; /* told with its series */
+		return ERR_OK; /* reported with its series */
 	if (kind == ROLLUP_GROUP && n == 1)
 		return ERR_OK; /* its series' are shown, and were looked at */
 	block_rollups_seek(v->rollups, kind, group, level, 0, INT64_MAX);

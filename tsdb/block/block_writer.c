@@ -1,15 +1,15 @@
 #include "tsdb/block/block_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 
 /*
- * Writing a block: chunks and rollups go out as they come, the small records are kept until all is
- * known (a series' is about its labels' bytes) and stand behind them, then the symbols that were
- * used (those of a partition are packed when its series are through, and wait in a file), then
- * `spare`, then meta.json.
+ * Writes a block: chunks and rollups as they come; then the small records, which are kept until all
+ * is known (a series' is about the size of its labels); then the symbols that were used (packed
+ * when the series of their partition are done, and kept in a file); then `spare`, then meta.json.
  */
 
 enum err_code block_writer_open(
@@ -19,6 +19,7 @@ enum err_code block_writer_open(
 	char *rows, *rollups, *spill;
 	enum err_code rc = ERR_OK;
 
+	assert(o->levels >> ROLLUP_LEVELS == 0);
 	if (!w)
 		return err_nomem(err, "write block");
 	w->o = *o;
@@ -225,7 +226,7 @@ static enum err_code missing_symbols(const struct partition *p, const char *what
 		STR_ARG(p->name));
 }
 
-/* Where symbols were lost each id is looked for; else the largest tells enough. */
+/* If symbols were lost, each id is looked up; else the largest one is enough. */
 static enum err_code check_marks(const struct partition *p, const struct bits *bits,
 	enum sym_kind kind, const char *what, struct err *err)
 {

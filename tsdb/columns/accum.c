@@ -1,5 +1,6 @@
 #include "tsdb/columns/accum.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -39,6 +40,7 @@ enum err_code accum_open(struct partition *p, unsigned flags, struct accum **out
 {
 	struct accum *a = calloc(1, sizeof(*a));
 
+	assert((flags & ~(unsigned)(ACCUM_BY_LABELS | ACCUM_WEIGHTED)) == 0);
 	if (!a)
 		return err_nomem(err, "sum");
 	a->p = p;
@@ -231,6 +233,7 @@ static __int128 cell_at(const struct accum *a, const void *chunk, size_t i)
 
 enum err_code accum_merge(struct accum *into, const struct accum *from, struct err *err)
 {
+	assert(into != from);
 	for (size_t c = 0; c < from->chunks_n; c++) {
 		void *to;
 
@@ -328,5 +331,6 @@ bool accum_next(const struct accum *a, size_t *at, struct accum_cell *out)
 
 size_t accum_cells_n(const struct accum *a)
 {
+	assert(a->cells || !(a->flags & ACCUM_BY_LABELS)); /* sealed */
 	return a->cells_n;
 }

@@ -1,5 +1,6 @@
 #include "tsdb/columns/chunk.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "tsdb/columns/coding.h"
@@ -376,6 +377,7 @@ const struct chunk_row *chunk_rows(const struct chunk *c)
 
 const int64_t *chunk_totals(const struct chunk *c, uint32_t column)
 {
+	assert(column < c->columns_n);
 	return c->columns[column].totals;
 }
 

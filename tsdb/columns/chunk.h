@@ -1,11 +1,11 @@
 /*
- * Chunk: the rows of one series over many scrapes, in columns: how rows stand in blocks.
+ * Chunk: the rows of one series over many scrapes, in columns: the form that rows have in blocks.
  *
  * A chunk turns rows by 90 degrees: for each (stack, label set) that any of its rows has, the rows
- * it is in and its values there, column by column. A stack is named once, and what it cost stands
- * together. Each column is coded for what it is: counts of a delta type are sparse and small, with
- * their sum in front, so that a chunk wholly inside a window is added without looking at its rows;
- * levels of a gauge type seldom change, so their change points are kept.
+ * it is in and its values there, column by column. A stack is named once, and all
+ * its costs are together. Each column is coded for what it is: counts of a delta type are sparse
+ * and small, with their sum in front, so that a chunk wholly inside a window is added without
+ * looking at its rows; levels of a gauge type seldom change, so their change points are kept.
  *
  * All rows of a chunk have one interval and one list of types (headers may differ: processes do).
  *
@@ -22,7 +22,8 @@
 #include "tsdb/columns/row.h"
 
 #define CHUNK_ROWS 120u /* aimed at: 20 minutes at 10 s */
-#define CHUNK_ROWS_LEVELS 360u /* where a column is of levels: what stays stands once per chunk */
+#define CHUNK_ROWS_LEVELS \
+	360u /* where a column is of levels: one that stays costs once per chunk */
 #define CHUNK_ROWS_MAX 1024u
 #define CHUNK_SAMPLES_MAX (1u << 26)
 #define CHUNK_VALUES_MAX (1u << 27) /* samples x columns */
@@ -36,7 +37,7 @@ static inline uint32_t chunk_rows_aimed(const enum value_kind *kinds, uint32_t n
 	return CHUNK_ROWS;
 }
 
-/* What belongs to a row as a whole. */
+/* All of a row but its entries. */
 struct chunk_row {
 	int64_t ts_ns, time_nanos, duration_nanos, period;
 	uint32_t header;
@@ -75,8 +76,8 @@ uint32_t chunk_label_set_max(const struct chunk *c);
 MUST_CHECK enum err_code chunk_add(struct chunk *c, uint32_t column, uint32_t from, uint32_t to,
 	int64_t weight, struct accum *acc, struct err *err);
 /*
- * As chunk_add of the rows [0, to); what the others would add comes along: the sums of those keys
- * that have some, in the chunk's memory until its next use. is_known false: it does not fit.
+ * As chunk_add of the rows [0, to), and hands out what the rows behind would add: the sums of those
+ * keys that have some, in the chunk's memory until its next use. is_known false: one does not fit.
  */
 struct chunk_tail {
 	uint32_t *stacks, *label_sets; /* sets NULL: all 0 */
@@ -100,7 +101,7 @@ MUST_CHECK enum err_code chunk_mark_ids(
  */
 MUST_CHECK enum err_code chunk_unpack(struct chunk *c, const struct row **rows, struct err *err);
 
-/* Where the bytes of a chunk are, for `epitool tsdb analyze`. */
+/* The bytes of a chunk by part, for `epitool tsdb analyze`. */
 struct chunk_sizes {
 	uint64_t heads, ids, positions, values, sums, total; /* bytes as stored */
 	uint64_t rows, entries, samples; /* entries: distinct ids; samples: of all rows */

@@ -67,7 +67,7 @@ static inline void bits_put(struct bit_out *o, uint64_t v, unsigned n)
 }
 
 void bits_finish(struct bit_out *o); /* the last byte is filled with 0 */
-/* What it holds is given up, memory is kept. */
+/* Empty again; memory is kept. */
 void bits_clear_out(struct bit_out *o);
 /* v below range, in the bits it needs: some values take one bit less. */
 void bits_put_below(struct bit_out *o, uint64_t v, uint64_t range);

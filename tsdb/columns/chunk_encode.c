@@ -21,11 +21,11 @@
  * Heads are arrays of all rows, one after the other: z of ts minus (the ts before + interval), the
  * first absolute; z ts - time_nanos; z difference to the row before of duration, of period, of
  * header, of the number of entries; then of each column that has cells of its own, in the order
- * in which columns stand, z difference of the total over the factor.
+ * of the columns, z difference of the total over the factor.
  *
  * A column: its number, coding (byte, coding.h); unless zero, factor; the number of the
- * column it refers to, if its coding refers to one, which stands before it; its sections.
- * Of two columns the larger stands first where that helps.
+ * column it refers to, if its coding refers to one, which comes before it; its sections.
+ * Of two columns the larger comes first if that helps.
  *
  * Why. What a scrape says is which stacks were seen and how often. Turned by 90 degrees a stack
  * is named once per chunk, and what is left are few bits per sample: its rows, by its own
@@ -519,6 +519,7 @@ enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_
 		out->len = start;
 		rc = encode(e, kinds, false, out, err);
 	}
+	assert(rc || out->len > start);
 done:
 	if (rc)
 		out->len = start;

@@ -58,7 +58,7 @@ void section_put(ZSTD_CCtx *zstd, const struct buf *raw, bool compress, struct b
 	if (raw->len == 0)
 		return;
 	if (compress && raw->len > 32) {
-		/* Behind where the lengths will stand: at most ten bytes each. */
+		/* Leaves room for the length in front: at most ten bytes. */
 		if (!buf_reserve(out, most + 10))
 			return;
 		n = ZSTD_compressCCtx(zstd, out->ptr + out->len + 10, most, raw->ptr, raw->len, 1);
@@ -242,7 +242,7 @@ bool column_encode_keys(
 
 /* ---- the shortest ---- */
 
-/* What later columns may share: only places that stand here. */
+/* Later columns may share places that this column has itself. */
 static void keep_places(const struct column_encoder *e, const struct coding *coding, unsigned flags,
 	struct column_done *done)
 {
@@ -321,7 +321,7 @@ bool column_encode(struct column_encoder *e, const struct column_in *in, bool co
 				break;
 		}
 	made = done[column].coding;
-	/* A column like another has that one's numbers: a third may be like the values of this one. */
+	/* Of a column like another, a third column is compared with the values. */
 	if (!made || made == &coding_like || !(made->byte & COLUMN_SCALED))
 		memcpy(in->numbers, in->values, n * sizeof(*in->numbers));
 	buf_add_str(out, buf_str(&e->best));

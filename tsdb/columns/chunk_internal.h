@@ -25,7 +25,7 @@ enum column_kind { COLUMN_ZERO, COLUMN_MULTIPLE, COLUMN_COUNTED, COLUMN_PLAIN, C
 #define COLUMN_SCALED 0x08u /* cells are numbers, each key's times its unit, cut */
 #define COLUMN_LEVELS 0x10u /* cells are differences to the row before; plain */
 #define COLUMN_SHARED 0x20u /* the places are those of an earlier column */
-#define COLUMN_SUMS 0x40u /* plain: sums of the keys stand in front */
+#define COLUMN_SUMS 0x40u /* plain: sums of the keys are stored too */
 #define COLUMN_SIGNED 0x80u /* plain: zigzag */
 
 /* Sections of a column, in this order; those that its coding has no use for are left out. */
@@ -121,7 +121,7 @@ struct chunk {
 	uint64_t samples_n;
 	struct section heads, stacks, sets;
 	struct chunk_column columns[ROW_COLUMNS_MAX + 1]; /* the last: entries that are all 0 */
-	uint32_t order[ROW_COLUMNS_MAX + 1]; /* of columns, as they stand */
+	uint32_t order[ROW_COLUMNS_MAX + 1]; /* of columns, as they are stored */
 	struct chunk_row *rows;
 	uint8_t parameters[CHUNK_ROWS_MAX / 2 + 1]; /* by number, for as many rows as parameters_of */
 	uint32_t parameters_of;
@@ -132,7 +132,7 @@ struct chunk {
 };
 
 enum err_code chunk_corrupt(struct err *err, const char *what);
-/* The number of a column that stands earlier and has cells of its own; false: there is none. */
+/* Reads the number of an earlier column that is not zero and no multiple; false: it is not one. */
 bool chunk_take_reference(const struct chunk *c, struct cursor *in, uint32_t *out);
 /* bytes of memory, what was in it is lost; NULL: out of memory */
 void *chunk_room(struct chunk *c, unsigned room, size_t bytes);
@@ -161,7 +161,7 @@ MUST_CHECK enum err_code chunk_counts(
 enum unit_code { UNIT_AS_BEFORE, UNIT_NONE, UNIT_SHIFTED }; /* and so many bits */
 
 struct key_unit {
-	uint64_t unit; /* 0: cells stand as they are */
+	uint64_t unit; /* 0: cells are not scaled */
 	uint64_t phase; /* below 2^UNIT_BITS */
 };
 
@@ -230,7 +230,7 @@ struct column_in {
 	int64_t *numbers; /* out, per cell: what a later column may be like */
 };
 
-/* What later columns may refer to. */
+/* A column that is written, for later columns that refer to it. */
 struct column_done {
 	uint16_t *counts;
 	uint8_t *starts;

@@ -1,6 +1,7 @@
+#include <assert.h>
 #include <endian.h>
 
-#include "tsdb/columns/chunk_internal.h"
+#include "tsdb/columns/coding.h"
 
 /*
  * A counted column's cells in a range of rows. Bits of a key begin where those of the key before
@@ -306,6 +307,8 @@ bool column_reader_sums(
 {
 	const struct bounds rows = { from, to };
 
+	assert(r->coding == &coding_counted && !r->units);
+	assert(n <= CHUNK_BATCH && from <= to && to <= r->rows_n);
 #ifdef __x86_64__
 	if (__builtin_cpu_supports("bmi") && __builtin_cpu_supports("bmi2"))
 		return sums_bmi2(r, key, n, rows, out);

@@ -1,5 +1,7 @@
 #include "tsdb/columns/coding.h"
+
 #include "tsdb/symbols/segvec.h"
+#include <assert.h>
 
 /*
  * Cells of a chunk one by one: rows as they went in, and the check of all that a chunk says.
@@ -33,6 +35,7 @@ enum err_code column_reader_open(
 	const unsigned char *bytes;
 	enum err_code rc;
 
+	assert(own->known && own->base == column && own->coding != &coding_zero);
 	out->like = own->like != column;
 	if (out->like) {
 		column = own->like;
@@ -171,7 +174,7 @@ static bool take_key(struct unpacking *u, struct column_reader *r, uint32_t key,
 	return true;
 }
 
-/* Reads a column of its own cells; each(key) is told of the values, which are then 0 again. */
+/* Calls each for every key of a column, with its values in u; they are 0 again afterwards. */
 static enum err_code each_key(struct unpacking *u, uint32_t column,
 	bool (*each)(struct unpacking *u, uint32_t column, uint32_t key), struct err *err)
 {

@@ -12,7 +12,7 @@
 
 #define UNIT_ONE (UINT64_C(1) << UNIT_BITS)
 #define SUM_MAX (INT64_C(1) << 60)
-#define GUESS_MIN 8 /* smaller units cannot be told from values by rounding */
+#define GUESS_MIN 8 /* smaller units cannot be distinguished from values by rounding */
 
 bool scale_open(struct scale *s, uint32_t keys_n)
 {

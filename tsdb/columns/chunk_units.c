@@ -1,9 +1,9 @@
 #include "tsdb/columns/coding.h"
 
 /*
- * Units of the keys of scaled columns. What one event stands for follows from its size, and where
- * sizes are told apart it is by label set: keys of one set nearly always have one unit, which then
- * stands once.
+ * Units of the keys of scaled columns. One sampled event counts for many: for how many follows
+ * from its size, and profiles that tell sizes apart do so by labels. So keys of one label set
+ * nearly always have one unit, which is stored once.
  */
 
 size_t slots_cap(uint32_t n)
@@ -47,7 +47,7 @@ static enum err_code know_slots(struct chunk *c, struct err *err)
 	return ERR_OK;
 }
 
-/* Its lowest bit is set, and stands at the lowest place of those written. */
+/* The lowest bit that is written is the lowest that is set. */
 static bool take_phase(struct bit_in *in, uint64_t *out)
 {
 	uint64_t bits = bits_take_gap(in, 0);

@@ -43,7 +43,7 @@ struct coding {
 	bool (*counts_sound)(const uint16_t *counts, const uint64_t *rests, uint32_t keys_n);
 	/* Values of a key with *n places; *n may grow by one that has no place. False: corrupt. */
 	bool (*take_values)(struct column_reader *r, uint32_t key, uint32_t *n, int64_t *values);
-	/* Adds all rows by what stands in front; NULL: it has nothing there, add_some does it. */
+	/* Adds all rows by numbers or sums of the keys; NULL: add_some does it. */
 	enum err_code (*add_all)(struct adding *a, uint32_t column, struct err *err);
 	/* Adds the rows [from, to). */
 	enum err_code (*add_some)(
@@ -153,7 +153,7 @@ static inline void adding_tail(struct adding *a, uint32_t key, __int128 sum)
 	t->n += sum != 0;
 }
 
-/* What the codings share: values at places, and differences. */
+/* Shared by codings: values at places, and differences. */
 enum err_code plain_add_all(struct adding *a, uint32_t column, struct err *err);
 enum err_code plain_add_some(
 	struct adding *a, struct column_reader *r, uint32_t from, uint32_t to, struct err *err);

@@ -2,11 +2,11 @@
 
 /*
  * Plain: values as varints, for zstd to look at: negative ones, and what repeats. Sums of the keys
- * may stand in front of them: then all rows are added by these.
+ * may come before them: then all rows are added by these.
  */
 
-/* Sums stand in front where this part of all entries has cells in the column: where fewer have, the
- * cells are added as fast. */
+/* Sums are stored if this part of all entries has cells in the column: fewer cells are added as
+ * fast themselves. */
 #define SUMS_WORTH 3u
 
 /* ---- writing ---- */

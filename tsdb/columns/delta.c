@@ -1,5 +1,6 @@
 #include "tsdb/columns/delta.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "tsdb/symbols/partition.h"
@@ -197,6 +198,8 @@ enum err_code delta_apply(const struct delta_base *base, const struct delta_inpu
 	enum err_code rc;
 	size_t size;
 
+	assert(in->columns_n <= ROW_COLUMNS_MAX);
+	assert(in->n == 0 || (in->keys && (in->values || in->columns_n == 0)));
 	*first = false;
 	*next = (struct delta_base){ 0 };
 	if (!now || !raw || !before)

@@ -19,7 +19,7 @@
  * cannot tell what was added, so cumulative columns are zero and this scrape is the new base. So a
  * stored delta is never negative.
  *
- * Entries given twice in one profile are summed first; their delta stands at the first of them.
+ * Entries given twice in one profile are summed first; their delta goes to the first of them.
  *
  * The base is not changed here: the new one is handed out, and takes its place once the row is
  * queued (and gives it back should the row's commit fail).

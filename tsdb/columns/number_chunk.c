@@ -1,5 +1,6 @@
 #include "tsdb/columns/number_chunk.h"
 
+#include <assert.h>
 #include <math.h>
 #include <zstd.h>
 
@@ -154,6 +155,7 @@ enum err_code number_chunk_encode(const struct number_chunk *c, struct buf *out,
 	bool failed;
 	int e;
 
+	assert(c->n > 0 && c->n <= NUMBER_CHUNK_MAX);
 	buf_add_char(out, VERSION);
 	buf_add_varint(out, c->n);
 	buf_add_varint(out, zigzag(c->ts[0]));

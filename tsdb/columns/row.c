@@ -25,8 +25,8 @@
  */
 #define ROW_VERSION 1
 #define ROW_LABELS 1u
-#define ROW_EPOCH 2u /* stands behind the flags; else it is 0 */
-/* With a coding: the bytes are an earlier column's, whose number stands in the length's place. */
+#define ROW_EPOCH 2u /* follows the flags; else it is 0 */
+/* With a coding: the bytes are an earlier column's, whose number is in the length's place. */
 #define ROW_SHARED 0x80u
 
 enum row_coding {
@@ -149,7 +149,7 @@ static bool any_labels(const struct row *r)
 	return any != 0;
 }
 
-/* What stands before the columns into out, their bytes into *columns. */
+/* Heads of the columns into out, their bytes into *columns. */
 static enum err_code encode_columns(
 	const struct row *r, struct buf *out, struct buf *columns, struct err *err)
 {
@@ -192,6 +192,7 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 	enum err_code rc;
 
 	assert(r->columns_n <= ROW_COLUMNS_MAX);
+	assert(r->n == 0 || (r->stacks && (r->values || r->columns_n == 0)));
 	buf_add_char(out, ROW_VERSION);
 	buf_add_char(out, (char)((labels ? ROW_LABELS : 0) | (r->epoch ? ROW_EPOCH : 0)));
 	if (r->epoch)
@@ -246,7 +247,7 @@ static bool plausible(const struct row_view *v, const struct row_column *c)
 	return false;
 }
 
-/* Where a column's bytes are: the next ones, or those of an earlier column. */
+/* Finds a column's bytes: the next ones, or those of an earlier column. */
 static bool find_column(struct row_view *v, uint32_t column, uint64_t length, struct cursor *in)
 {
 	struct row_column *c = &v->columns[column];
@@ -385,6 +386,7 @@ enum err_code row_values(
 	const struct row_column *c = &v->columns[column];
 	struct cursor in = { c->at, c->end, false };
 
+	assert(column < v->columns_n);
 	switch ((enum row_coding)c->coding) {
 	case ROW_ZERO:
 	case ROW_SAME:

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 
 #include "tsdb/rollup/rollup_internal.h"
@@ -56,6 +57,7 @@ uint32_t rollup_columns_n(const struct rollup_view *v)
 
 const struct rollup_column *rollup_column(const struct rollup_view *v, uint32_t i)
 {
+	assert(i < v->head.columns_n);
 	return &v->head.columns[i];
 }
 
@@ -123,7 +125,7 @@ static enum err_code add_batch(struct rollup_view *v, struct cells_values *value
 			return rc;
 		return add_wide(acc, v, sets, n, err);
 	}
-	/* What fits 64 bits needs no weight, which an accumulator of 64 bits does not have. */
+	/* A sum that fits 64 bits needs no weight: an accumulator of 64 bits has none. */
 	if ((rc = cells_values_next(values, n, column->gauge ? 1 : factor, v->values, err)))
 		return rc;
 	return accum_add(acc, v->stacks, sets, v->values, n, column->gauge ? (int64_t)factor : 1, err);
@@ -139,6 +141,7 @@ enum err_code rollup_add(struct rollup_view *v, uint32_t column, struct accum *a
 	enum err_code rc;
 	bool first = true;
 
+	assert(column < v->head.columns_n);
 	if ((rc = cells_ids_open(&v->cells, &ids, err)) ||
 		(rc = cells_values_open(&v->cells, column, &values, err)))
 		return rc;
@@ -239,6 +242,7 @@ enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
 	struct rollup_function *read;
 	enum err_code rc;
 
+	assert(column < v->head.columns_n);
 	*out = NULL;
 	*n = 0;
 	if (!cells)

@@ -73,7 +73,7 @@ MUST_CHECK enum err_code rollup_builder_encode(
 	struct rollup_builder *b, struct buf *out, struct err *err);
 /*
  * Function totals of what was added, of types that are deltas. *any false: there are none, or none
- * to be had exactly (drop_frames, two mappings that would show as one name, a cell below 0), and
+ * that are exact (drop_frames, two mappings that would show as one name, a cell below 0), and
  * nothing is written.
  */
 MUST_CHECK enum err_code rollup_builder_encode_functions(

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -83,6 +84,7 @@ static enum err_code column_of(struct rollup_builder *b, const struct sym_header
 		.period_type = h->period_type,
 		.period_unit = h->period_unit,
 		.sums.gauge = type->kind != KIND_DELTA };
+	assert(b->columns_n == b->table.columns_n);
 	return ERR_OK;
 }
 
@@ -223,6 +225,7 @@ enum err_code rollup_builder_find(struct rollup_builder *b, const uint32_t *stac
 		return err_set(err, ERR_CORRUPT,
 			"rollup: rows of job \"" STR_FMT "\" use symbols that are missing",
 			STR_ARG(b->p->name));
+	assert(n <= CELLS_BATCH);
 	return rollup_table_find(&b->table, stacks, sets, n, b->at) ? ERR_OK : err_nomem(err, "rollup");
 }
 
@@ -406,6 +409,7 @@ enum err_code rollup_builder_head(struct rollup_builder *b, enum rollup_record r
 			}
 			lists[i].column[c] = place[at];
 		}
+	assert(n == b->columns_n); /* each is in some list */
 	rollup_head_encode(out, record, lists, b->lists_n, sums, n);
 	free(lists);
 	free(sums);

@@ -1,5 +1,6 @@
 #include "tsdb/rollup/rollup_cells.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <zstd.h>
 
@@ -92,6 +93,7 @@ void cells_begin(struct cells_encoder *e, const uint64_t *keys, uint32_t n)
 	uint64_t any = 0;
 	uint32_t stack = 0, set = 0;
 
+	assert(n <= CELLS_MAX);
 	buf_clear(&e->raw);
 	e->n = n;
 	e->columns_n = 0;

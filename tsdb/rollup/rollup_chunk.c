@@ -1,10 +1,12 @@
 #include "tsdb/rollup/rollup_internal.h"
 
+#include <assert.h>
+
 /*
- * Chunks into a builder. A chunk's columns go to accumulators by node id, which the sums that stand
- * in front in a chunk are made for; they are emptied into the table when the rollup is encoded.
- * Only the builder that chunks are added to has these arrays: other steps and the group are better
- * joined from what it encoded, which costs cells instead of samples.
+ * Adds chunks to a builder. A chunk's columns go to accumulators by node id, as a chunk has sums
+ * per stack; they are emptied into the table when the rollup is encoded. Only the builder of the
+ * finest level has these arrays: coarser steps and the group are joined from its rollups, which
+ * costs cells instead of samples.
  *
  * Adding unpacked rows to the table instead was measured at 5 M samples/s against 80 here, on a
  * partition of 460,000 nodes, where the arrays are sparsest.
@@ -71,6 +73,7 @@ enum err_code rollup_builder_add_chunk(
 	uint32_t list = 0, end = to;
 	enum err_code rc;
 
+	assert(from <= to && to <= chunk_rows_n(c));
 	if (chunk_stack_max(c) && chunk_stack_max(c) >= sym_nodes_n(b->p))
 		return err_set(err, ERR_CORRUPT,
 			"rollup: rows of job \"" STR_FMT "\" use symbols that are missing",

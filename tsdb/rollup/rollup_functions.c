@@ -1,19 +1,16 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-
 #include "tsdb/rollup/rollup_internal.h"
 
 /*
- * Function totals. The nodes that the cells' stacks pass through are found by walking up from each
- * until a node that was met before; a bitmap with counts per word numbers them in ascending order,
- * so parents stand before their children. For each node the names are found that it adds its
- * subtree to: those of its frames that stand nowhere above it. Then each column is one backward
- * pass: a node's sum goes to its parent and to these names.
+ * Function totals. The walk from each cell's stack towards the root ends at a node that was met
+ * before; a bitmap with counts per word numbers the nodes in ascending order, so parents come
+ * before their children. A node adds its subtree to the names of its frames that are nowhere above
+ * it. Then each column is one backward pass: a node's sum goes to its parent and to these names.
  *
- * Whether a name stands above is known beforehand where the symbols did not mark the node as
- * recursive, and each of its frames has a name that one function only has among those met;
- * otherwise the ancestors are asked.
+ * No name of a node is above it if the node is not marked as recursive and none of its names
+ * belongs to two functions; otherwise the ancestors are searched.
  */
 struct location_frames {
 	uint32_t first, n; /* in totals.frames, innermost first */

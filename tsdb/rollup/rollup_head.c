@@ -241,7 +241,7 @@ static int64_t saturated(int128 v)
 	return (int64_t)v;
 }
 
-/* What the lists say of a column, once its sums are read. */
+/* Fills a column from the lists that have it, once its sums are read. */
 static enum err_code fill_column(struct rollup_head *h, uint32_t i, struct err *err)
 {
 	const struct rollup_sums *s = &h->sums[i];

@@ -1,5 +1,5 @@
 /*
- * Rollup, the inside of rollup.h: what stands before the cells, and the builder.
+ * Rollup, the inside of rollup.h: the head before the cells, and the builder.
  *
  * Threads: one at a time.
  */
@@ -83,7 +83,7 @@ struct rollup_table {
 void rollup_table_release(struct rollup_table *t);
 void rollup_table_clear(struct rollup_table *t);
 bool rollup_table_column(struct rollup_table *t); /* one more, all 0; false: out of memory */
-/* Where these keys' cells are, made where they are missing. sets NULL: all 0. */
+/* Finds the cells of these keys and adds the missing ones. sets NULL: all 0. */
 MUST_CHECK bool rollup_table_find(
 	struct rollup_table *t, const uint32_t *stacks, const uint32_t *sets, uint32_t n, uint32_t *at);
 bool rollup_table_is_zero(const struct rollup_table *t, uint32_t i); /* in all columns */

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <endian.h>
 #include <stdlib.h>
 #include <zstd.h>
@@ -232,6 +233,7 @@ enum err_code cells_values_open(
 	size_t bitmap = ((size_t)v->n + 7) / 8;
 	enum err_code rc;
 
+	assert(column < v->columns_n);
 	*out = (struct cells_values){ .coding = h->coding, .factor = h->factor, .left = v->n };
 	if (h->coding == CELLS_ZERO || h->coding == CELLS_SAME)
 		return ERR_OK;
@@ -294,6 +296,7 @@ static enum err_code done(struct cells_values *r, uint32_t n, bool ok, struct er
 enum err_code cells_values_next(
 	struct cells_values *r, uint32_t n, uint64_t times, int64_t *out, struct err *err)
 {
+	assert(n <= CELLS_BATCH && r->coding != CELLS_WIDE);
 	return done(r, n, take_next(r, n, times, out), err);
 }
 
@@ -303,6 +306,7 @@ enum err_code cells_values_next_wide(
 	int64_t some[CELLS_BATCH];
 	bool ok = true;
 
+	assert(n <= CELLS_BATCH);
 	if (r->coding == CELLS_WIDE) {
 		for (uint32_t i = 0; i < n; i++) {
 			uint128 v = cursor_varint128(&r->in), m = (v >> 1) + (v & 1);

@@ -1,5 +1,6 @@
 #include "tsdb/rollup/spill.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <unistd.h>
@@ -66,10 +67,11 @@ enum err_code spill_read(struct spill *s, uint64_t at, size_t n, struct buf *out
 {
 	ssize_t got;
 
+	assert(at + n <= spill_bytes(s));
+	assert(at >= s->written || at + n <= s->written); /* no record is in both */
 	buf_clear(out);
 	if (!buf_reserve(out, n + 1))
 		return err_nomem(err, "spill");
-	/* A record is in the file or in memory as a whole. */
 	if (at >= s->written) {
 		buf_add(out, s->memory.ptr + (at - s->written), n);
 		return ERR_OK;

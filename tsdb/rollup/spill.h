@@ -1,5 +1,5 @@
 /*
- * Spill: records that are written once, in order, and read back soon after, by where they stand;
+ * Spill: records that are written once, in order, and read back soon after, by offset;
  * small ones stay in memory, more goes to a file without a name.
  *
  * Errors:  ERR_IO, ERR_NOMEM.

@@ -62,7 +62,7 @@ static bool same_names(const struct str *a, size_t a_n, const struct str *b, siz
 	return true;
 }
 
-/* A running server may replace tables meanwhile: then once more. A store that never stands still
+/* A running server may replace tables meanwhile: then once more. A store that never rests
  * is taken as it was last, and LevelDB says what it misses. */
 static enum err_code mirror_store(struct arena *a, struct str from, struct str to, struct err *err)
 {
@@ -86,7 +86,7 @@ static enum err_code mirror_store(struct arena *a, struct str from, struct str t
 	return ERR_OK;
 }
 
-/* It became a block or was dropped since: what stands beside it does not say that it is missing. */
+/* It became a block or was dropped since: the files beside it must not say that it is missing. */
 static enum err_code mirror_gone(struct arena *a, const char *to, struct err *err)
 {
 	static const char *const beside[] = { "", ".acked", ".names" };

@@ -1,5 +1,6 @@
 #include "tsdb/store/store.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <leveldb/c.h>
@@ -107,8 +108,8 @@ static leveldb_options_t *make_options(struct store_cache *cache)
 
 /*
  * LevelDB takes a directory without CURRENT for a new store, and begins by removing what it does
- * not know. CURRENT stands before the first log and table, so where those are it was lost. And what
- * it says is believed to be a file's name, whatever it is.
+ * not know. CURRENT is written before the first log and table, so if those are there and it is not,
+ * it was lost. LevelDB believes whatever CURRENT says to be a file's name.
  */
 static enum err_code check_current(const char *dir, struct err *err)
 {
@@ -367,6 +368,7 @@ void store_batch_set_identity(struct store_batch *b, uint64_t identity)
 
 void store_batch_put(struct store_batch *b, struct str key, struct buf *value)
 {
+	assert(key.len);
 	buf_add_u32be(value, checksum(key, buf_str(value), b->identity));
 	if (buf_failed(value))
 		return;
@@ -480,6 +482,7 @@ struct str store_iter_key(const struct store_iter *it)
 {
 	struct str key;
 
+	assert(store_iter_valid(it));
 	key.ptr = leveldb_iter_key(it->it, &key.len);
 	return key;
 }
@@ -488,6 +491,7 @@ struct str store_iter_record(const struct store_iter *it)
 {
 	struct str record;
 
+	assert(store_iter_valid(it));
 	record.ptr = leveldb_iter_value(it->it, &record.len);
 	return record;
 }

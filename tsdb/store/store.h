@@ -62,7 +62,7 @@ void store_set_identity(struct store *s, uint64_t identity);
 const char *store_dir(const struct store *s);
 /*
  * Each table is the one that MANIFEST means: its size, its first and last key. LevelDB looks at
- * them only when it reads them, and believes whatever table stands under the name. ERR_CORRUPT says
+ * them only when it reads them, and believes whatever table has the name. ERR_CORRUPT says
  * which is not, or has an end that cannot be read.
  */
 MUST_CHECK enum err_code store_check_tables(struct store *s, struct err *err);

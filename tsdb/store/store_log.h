@@ -2,7 +2,7 @@
  * The end of LevelDB's logs: what a power cut leaves of the batch that was being written.
  *
  * LevelDB's repair reads logs without looking at checksums. The end of a log whose last batch was
- * not synced is garbage in parts, and what repair takes out of it may stand over rows that were
+ * not synced is garbage in parts, and what repair takes out of it may hide rows that were
  * acknowledged: same key, later, and of a wrong checksum. So that end is cut off before.
  *
  * Only an end is: bad bytes that no beginning of a valid record follows. Each batch is synced
@@ -14,7 +14,7 @@
 
 #include "base/fs.h"
 
-/* Where the torn end of a log begins; its length where it has none. */
+/* The offset at which the torn end of a log begins; the log's length if it has none. */
 size_t store_log_whole(struct str log);
 /* Of all logs of a closed store; *cut: bytes that were cut off. */
 MUST_CHECK enum err_code store_cut_logs(

@@ -12,6 +12,7 @@ extern "C" {
 #include "tsdb/store/table_end.h"
 }
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -288,6 +289,7 @@ bool table_iter_valid(const struct table_iter *it)
 
 struct str table_iter_key(const struct table_iter *it)
 {
+	assert(it->it->Valid());
 	leveldb::Slice s = it->it->key();
 
 	return (struct str){ s.data(), s.size() };
@@ -295,6 +297,7 @@ struct str table_iter_key(const struct table_iter *it)
 
 struct str table_iter_value(const struct table_iter *it)
 {
+	assert(it->it->Valid());
 	leveldb::Slice s = it->it->value();
 
 	return (struct str){ s.data(), s.size() };
@@ -312,7 +315,7 @@ enum err_code table_get(struct table *t, struct str key, struct buf *out, struct
 	enum err_code rc;
 
 	it->Seek(k);
-	/* Before the key: after a damaged page the iterator stands validly on a later one. */
+	/* Before the key: after a damaged page the iterator is at a later one, and valid. */
 	rc = failed(it->status(), t->r->name, "", err);
 	if (!rc && (!it->Valid() || it->key() != k))
 		rc = err_set(err, ERR_NOT_FOUND, "%s: no such key", t->r->name);

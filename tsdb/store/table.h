@@ -4,7 +4,7 @@
  *
  * Opening costs two reads: the footer and the index page. Each page has a checksum that is verified
  * when it is read; pages are cached within the budget of the store cache. A page that is damaged
- * makes a LevelDB iterator pass over it silently, so the status stands beside every answer here.
+ * makes a LevelDB iterator pass over it silently, so every answer here comes with a status.
  *
  * What follows the last data page (index, footer) exists twice: the *spare* is a copy that the
  * writer hands out and that the caller keeps in another file. With it a table is readable where its
@@ -54,7 +54,7 @@ MUST_CHECK enum err_code table_iter_status(const struct table_iter *it, struct e
 /* One value, appended to *out; ERR_NOT_FOUND (only where the table is whole there). */
 MUST_CHECK enum err_code table_get(
 	struct table *t, struct str key, struct buf *out, struct err *err);
-/* Where a key would stand, for estimates: bytes before it. */
+/* Bytes before a key, whether it is there or not; for estimates. */
 uint64_t table_offset(const struct table *t, struct str key);
 
 /* ---- writing ---- */
@@ -69,7 +69,7 @@ MUST_CHECK enum err_code table_writer_open(
 /* Keys ascend strictly: ERR_INVALID otherwise; over 1 GiB: ERR_LIMIT. The writer can go on then. */
 MUST_CHECK enum err_code table_writer_put(
 	struct table_writer *w, struct str key, struct str value, struct err *err);
-/* What is put next begins a page. */
+/* The next key begins a page. */
 void table_writer_end_page(struct table_writer *w);
 /* Written out and synced; spare gets the bytes of index and footer. The writer is to be closed. */
 MUST_CHECK enum err_code table_writer_finish(

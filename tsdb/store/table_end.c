@@ -29,7 +29,7 @@ static bool read_handle(struct cursor *c, struct table_handle *h)
 	return !c->bad;
 }
 
-/* Where h's page ends; false where that is behind `limit`. */
+/* Finds the end of h's page; false if it is behind `limit`. */
 static bool page_end(struct table_handle h, uint64_t limit, uint64_t *end)
 {
 	if (h.offset > limit || h.size > limit - h.offset ||

@@ -4,6 +4,7 @@ extern "C" {
 #include "tsdb/store/table_end.h"
 }
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -171,6 +172,7 @@ enum err_code table_writer_finish(
 					 &index, w->path.c_str(), err))) {
 		size_t skip = (size_t)(index.offset - at);
 
+		assert(index.offset >= at && end.len >= skip + TABLE_FOOTER_BYTES);
 		table_spare_make((struct str){ end.ptr + skip, end.len - skip }, f->bytes, spare);
 		*out = { f->bytes, XXH3_64bits_digest(&f->hash) };
 		if (buf_failed(spare))

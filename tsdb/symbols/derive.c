@@ -94,6 +94,7 @@ uint32_t derive_node(struct derived *d, uint32_t parent, uint32_t location, bool
 		if (d->nodes[id].parent == parent && d->nodes[id].location == location)
 			return id;
 	assert(d->nodes_n < d->room.nodes);
+	assert(parent < d->nodes_n && location < d->locations_n);
 	id = d->slots[at] = d->nodes_n++;
 	d->nodes[id] = (struct sym_node){ parent, location };
 	d->recursive[id] = may_recur && is_recursive(d, parent, &d->locations[location]);

@@ -1,5 +1,5 @@
 /*
- * What the files that turn a profile into ids share: one profile under way. Private to
+ * One profile being turned into ids. Private to
  * tsdb/symbols/symbols_intern.c (tables) and tsdb/symbols/symbols_samples.c.
  */
 #ifndef TSDB_SYMBOLS_INTERN_H

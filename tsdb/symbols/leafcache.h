@@ -1,10 +1,10 @@
 /*
  * Leaf cache: where stacks of a partition ended lately, by a hash of their locations.
  *
- * A lookup of a whole stack is one cache line, and its place is known before any node is, so
- * lookups of many stacks wait for memory together; the node map asks once per frame, each question
- * made of the answer before. What is found is a guess: the caller compares the nodes on the way up
- * with the stack. Buckets of four; the oldest goes. Nothing is lost when it is empty.
+ * A lookup of a whole stack is one cache line, known before any node is, so lookups of many stacks
+ * wait for memory together; the node map needs one lookup per frame, each with the answer of the
+ * one before. The answer is a guess: the caller compares its nodes with the stack. Buckets of four;
+ * the oldest is replaced. An empty cache only costs time.
  *
  * Threads: the partition's writer.
  */

@@ -1,13 +1,11 @@
 /*
- * Node map: (parent, location) to node id, for the writer. Interning a stack of 30 frames asks it
- * 30 times, each asking with the answer before, so what counts is latency: the location's half of
- * the hash is ready before the parent is known, and a slot has the id and a piece of the hash in
- * one word.
+ * Node map: (parent, location) to node id, for the writer. A stack of 30 frames needs 30 lookups,
+ * each with the answer of the one before, so latency counts: the location's half of the hash is
+ * ready before the parent is known, and a slot has the id and a piece of the hash in one word.
  *
- * A new stack's nodes have ids that follow each other, so most nodes (three of four) stand directly
- * behind their parent. Those are found by looking there, the table has the others only, and only
- * the others have their parent written down: 7 bytes a node and 4 of the table, where each having
- * its parent and a slot took 25.
+ * The nodes of a new stack have successive ids, so most nodes (three of four) come directly after
+ * their parent. They are found there. Only the others are in the table and have their parent
+ * stored: 7 bytes a node and 4 of the table; a parent and a slot for each took 25.
  *
  * Threads: the partition's writer.
  */

@@ -107,6 +107,8 @@ MUST_CHECK enum err_code sym_intern_header(
  */
 uint64_t sym_hint_hash(const struct sym_location *l);
 void sym_hint_prefetch(const struct partition *p, uint64_t hash);
+/* The location that has this hint and was the first, or MAP_NONE. */
+uint32_t sym_hint(const struct partition *p, const struct sym_location *l);
 /* One that may be it, or MAP_NONE: no idea. */
 uint32_t sym_hint_guess(const struct partition *p, uint64_t hash);
 void sym_label_set_sort(struct sym_label *v, uint32_t n);
@@ -139,14 +141,14 @@ bool sym_content_complete(const struct partition *p, enum sym_kind kind, uint32_
 	const union sym_content *c); /* what it refers to is there */
 /* The ids it refers to are given to nothing new. */
 void sym_content_reserve(struct partition *p, enum sym_kind kind, const union sym_content *c);
-/* What a function of p is shown as, where that is not its name; p has such ones then. */
+/* The name that a function of p is shown under, if that is not its own; notes that p has such. */
 bool sym_shown_name(struct partition *p, const struct sym_function *f, struct buf *out);
 uint64_t sym_hash_types(const struct sym_header *h);
 bool sym_same_types(const struct sym_header *a, const struct sym_header *b);
 
 bool sym_key_eq(const void *ctx, const void *key, uint32_t id); /* of partition->keys */
 uint32_t sym_header_typeset(const struct partition *p, uint32_t header);
-/* The one header that stands for all with its types. */
+/* One header for all that have its types. */
 uint32_t sym_typeset_header(const struct partition *p, uint32_t header);
 
 /* A profile in ids: what db_append makes of it, in an arena. */

@@ -2,14 +2,14 @@
  * Segmented vector: an array of fixed-size items whose storage never moves, so readers need no
  * lock.
  *
- * Each doubling is four chunks, so that at most a fifth of what is allocated waits for items (with
- * one chunk a doubling it was a third of all, half at worst). A chunk holds 64 items at least, and
+ * Each doubling is four chunks, so that at most a fifth of the memory is unused (with one chunk
+ * a doubling it was a third on average, half at worst). A chunk holds 64 items at least, and
  * behind them a bit for each: it is there. It is allocated zeroed when its first item is put, so
  * ids that were never given (holes left by dropped windows) cost address space at most, and read as
  * zero bytes.
  *
  * Threads: one writer, which may fill holes. Readers use ids whose bit they saw (it is set after
- * the item, release, and read before it, acquire), or that somebody who saw it told them.
+ * the item, release, and read before it, acquire), or that came from somebody who saw it.
  */
 #ifndef TSDB_SYMBOLS_SEGVEC_H
 #define TSDB_SYMBOLS_SEGVEC_H

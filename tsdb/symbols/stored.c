@@ -91,6 +91,7 @@ void stored_rollback(struct stored_symbols *s, const struct new_symbols *new)
 	for (int k = 0; k < SYM_KINDS; k++)
 		for (uint32_t i = 0; i < new->n[k]; i++)
 			bits_clear(&s->bits[k], new->ids[k][i]);
+	assert(s->nodes >= new->n[SYM_NODE]);
 	s->nodes -= new->n[SYM_NODE];
 }
 
@@ -191,6 +192,7 @@ enum err_code stored_add(struct partition *p, struct stored_symbols *s, uint32_t
 {
 	bool ok = true;
 
+	assert(p->lookup && sym_exists(p, SYM_HEADER, header));
 	new_symbols_clear(new);
 	for (int k = 1; k < SYM_KINDS; k++)
 		if (p->next[k] && !bits_reserve(&s->bits[k], p->next[k] - 1))

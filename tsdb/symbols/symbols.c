@@ -1,5 +1,6 @@
 #include "tsdb/symbols/partition.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -284,45 +285,6 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 	return false;
 }
 
-/*
- * Locations are looked up by what a profile says of them before any name is: address, mapping,
- * number of lines, first line's number; sym_hint. Of several that are equal in that the first one
- * stands in the map under the hash of it, the others under that of all they are, so that however
- * many there are none is far from its place.
- */
-static bool hint_eq(const void *ctx, const void *key, uint32_t id)
-{
-	const struct sym_location *a = segvec_at(
-		&((const struct partition *)ctx)->vec[SYM_LOCATION], id);
-	const struct sym_location *b = key;
-
-	return a->address == b->address && a->mapping == b->mapping && a->lines_n == b->lines_n &&
-		(!a->lines_n || a->lines->line == b->lines->line);
-}
-
-uint64_t sym_hint_hash(const struct sym_location *l)
-{
-	uint64_t line = l->lines_n ? (uint64_t)l->lines->line : 0;
-
-	return hash_u64(l->address * UINT64_C(0x9e3779b97f4a7c15) +
-		((uint64_t)l->mapping << 32 ^ line << 8 ^ l->lines_n));
-}
-
-void sym_hint_prefetch(const struct partition *p, uint64_t hash)
-{
-	map_prefetch(&p->map[SYM_LOCATION], hash);
-}
-
-uint32_t sym_hint_guess(const struct partition *p, uint64_t hash)
-{
-	return map_guess(&p->map[SYM_LOCATION], hash);
-}
-
-static uint32_t sym_hint(const struct partition *p, const struct sym_location *l)
-{
-	return map_find(&p->map[SYM_LOCATION], sym_hint_hash(l), hint_eq, p, l);
-}
-
 /* The writer alone changes it: an addition need not be one step. */
 static void count_bytes(struct partition *p, size_t bytes)
 {
@@ -349,6 +311,8 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 	size_t before = kind_bytes(p, kind);
 	bool found = true;
 
+	assert(!sym_exists(p, kind, id) && p->next[kind] > id);
+	assert(kind != SYM_NODE || c->node.parent < id);
 	/* Before it is there itself. */
 	if (p->lookup && kind == SYM_LOCATION && sym_hint(p, &c->location) == MAP_NONE)
 		hash = sym_hint_hash(&c->location);
@@ -444,6 +408,7 @@ static enum err_code intern(struct partition *p, enum sym_kind kind, const union
 	uint64_t hash = sym_content_hash(kind, c);
 	enum err_code rc;
 
+	assert(p->lookup);
 	if ((*id = map_find(&p->map[kind], hash, content_eq, &l, c)) != MAP_NONE)
 		return ERR_OK;
 	if (kind == SYM_LOCATION &&
@@ -555,6 +520,8 @@ enum err_code sym_intern_node(
 
 	if ((*id = nodemap_find(&p->nodes, partition_nodes(p), parent, location)))
 		return ERR_OK;
+	assert(p->lookup && sym_exists(p, SYM_LOCATION, location));
+	assert(parent == 0 || sym_exists(p, SYM_NODE, parent));
 	if ((rc = check_room(p, SYM_NODE, err)))
 		return rc;
 	*id = p->next[SYM_NODE]++;
@@ -566,6 +533,7 @@ enum err_code sym_intern_node(
 
 void sym_reserve(struct partition *p, enum sym_kind kind, uint32_t id)
 {
+	assert(kind >= SYM_STRING && kind < SYM_KINDS);
 	if (id != SYM_NONE && p->next[kind] <= id)
 		p->next[kind] = id + 1;
 }

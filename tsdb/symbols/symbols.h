@@ -6,8 +6,8 @@
  * dense and a parent's id is below its children's. A stack's node is its leaf; the walk to the root
  * goes leaf -> outermost caller. Merging is adding into an array by node id; cum is one pass from
  * the last id to the first. Addresses are kept relative to their mapping's start, so pods whose
- * binaries are loaded at different addresses share locations; where a process had its mappings
- * stands in the row's header.
+ * binaries are loaded at different addresses share locations; the row's header says where a
+ * process had its mappings.
  *
  * Ids are given once for the life of the data directory (until the partition's epoch changes) and
  * never change meaning.
@@ -80,7 +80,7 @@ struct sym_label_set {
 	uint32_t n;
 };
 
-/* What profiles of one target share: everything but samples and times. */
+/* All that profiles of one target share: everything but samples and times. */
 struct sym_type {
 	uint32_t type, unit; /* strings */
 	uint8_t kind; /* enum value_kind as stored: KIND_GAUGE or KIND_DELTA */
@@ -116,14 +116,14 @@ uint32_t sym_strings_n(const struct partition *p);
 
 struct str sym_string(const struct partition *p, uint32_t id); /* 0 is "" */
 const struct sym_function *sym_function(const struct partition *p, uint32_t id);
-/* What people see and ask for: proto/function_name.h of its name; "": it has none. */
+/* The name that people see and ask for (proto/function_name.h); "": it has none. */
 struct str sym_function_name(const struct partition *p, const struct sym_function *f);
 /* Some function is shown under another name than it is stored under. */
 bool sym_has_shown(const struct partition *p);
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id);
 const struct sym_location *sym_location(const struct partition *p, uint32_t id);
 struct sym_node sym_node(const struct partition *p, uint32_t id);
-/* True when a function of the node's location also stands in one of its ancestors (or twice in it).
+/* True when a function of the node's location is also in one of its ancestors (or twice in it).
  */
 bool sym_node_recursive(const struct partition *p, uint32_t id);
 /* Both at once, for passes over many nodes. */

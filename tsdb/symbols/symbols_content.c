@@ -346,3 +346,43 @@ void sym_content_reserve(struct partition *p, enum sym_kind kind, const union sy
 		break;
 	}
 }
+
+/* ---- hints ---- */
+
+/*
+ * Locations are looked up before any name is, by a hint: address, mapping, number of lines, first
+ * line's number (sym_hint). If several have the same hint, the first is in the map under the hint's
+ * hash and the others under the hash of their whole content, so that none is far from its place.
+ */
+static bool hint_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct sym_location *a = segvec_at(
+		&((const struct partition *)ctx)->vec[SYM_LOCATION], id);
+	const struct sym_location *b = key;
+
+	return a->address == b->address && a->mapping == b->mapping && a->lines_n == b->lines_n &&
+		(!a->lines_n || a->lines->line == b->lines->line);
+}
+
+uint64_t sym_hint_hash(const struct sym_location *l)
+{
+	uint64_t line = l->lines_n ? (uint64_t)l->lines->line : 0;
+
+	return hash_u64(l->address * UINT64_C(0x9e3779b97f4a7c15) +
+		((uint64_t)l->mapping << 32 ^ line << 8 ^ l->lines_n));
+}
+
+void sym_hint_prefetch(const struct partition *p, uint64_t hash)
+{
+	map_prefetch(&p->map[SYM_LOCATION], hash);
+}
+
+uint32_t sym_hint_guess(const struct partition *p, uint64_t hash)
+{
+	return map_guess(&p->map[SYM_LOCATION], hash);
+}
+
+uint32_t sym_hint(const struct partition *p, const struct sym_location *l)
+{
+	return map_find(&p->map[SYM_LOCATION], sym_hint_hash(l), hint_eq, p, l);
+}

@@ -1,7 +1,7 @@
 #include "tsdb/symbols/derive.h"
 #include "tsdb/symbols/partition.h"
 
-/* What readers ask of a partition. No lock is taken: what is published does not change. */
+/* Reading a partition. No lock is taken: published symbols do not change. */
 
 /* Who has the symbols that a derived partition shares. */
 static inline const struct partition *shared(const struct partition *p)

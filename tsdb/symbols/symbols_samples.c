@@ -1,10 +1,10 @@
 #include "tsdb/symbols/intern.h"
 
 /*
- * Stacks that follow each other in a profile mostly share their outer frames, so each begins where
- * the stack before parted. Two passes: the first gives each stack a hash of its locations, from the
- * root, and asks for the cache line where its leaf may be. The second takes what stands there, when
- * its nodes are the stack's, or else walks the node map. Measured on 20 services: half of an
+ * Successive stacks of a profile mostly share their outer frames, so each begins where it differs
+ * from the one before. Two passes: the first hashes the locations of each stack, from the root, and
+ * prefetches the cache line where its leaf may be. The second takes that leaf, if its nodes are the
+ * stack's, or else walks the node map. Measured on 20 services: half of an
  * append's time was waiting for the node map's memory.
  */
 struct look {

@@ -314,7 +314,7 @@ static enum err_code load_one(struct partition *p, struct stored_symbols *stored
 
 	if (rc == ERR_CORRUPT) {
 		(*lost)++;
-		/* What it refers to was lost before it: nothing else may get those ids. */
+		/* It refers to symbols that are lost: nothing else may get their ids. */
 		sym_content_reserve(p, kind, c);
 		return ERR_OK;
 	}

@@ -1,5 +1,6 @@
 #include "tsdb/symbols/translate.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -26,8 +27,9 @@ enum err_code translation_open(
 {
 	struct translation *t = calloc(1, sizeof(*t));
 
+	assert(from != to);
 	if (!t)
-		return err_set(err, ERR_NOMEM, "translation: out of memory");
+		return err_nomem(err, "translation");
 	t->from = from;
 	t->to = to;
 	t->id = to->id;
@@ -59,11 +61,6 @@ bool translation_is(struct translation *t, struct partition *from, struct partit
 	return true;
 }
 
-static enum err_code nomem(struct err *err)
-{
-	return err_set(err, ERR_NOMEM, "translation: out of memory");
-}
-
 static bool known(const struct translation *t, enum sym_kind kind, uint32_t id, uint32_t *out)
 {
 	const struct memo *m = &t->memo[kind];
@@ -85,7 +82,7 @@ static enum err_code remember(
 		while (n <= id)
 			n *= 2;
 		if (!(v = realloc(m->v, n * sizeof(*v))))
-			return nomem(err);
+			return err_nomem(err, "translation");
 		memset(v + m->n, 0, (n - m->n) * sizeof(*v));
 		m->v = v;
 		m->n = n > UINT32_MAX ? UINT32_MAX : (uint32_t)n;
@@ -163,7 +160,7 @@ static enum err_code location_of(struct translation *t, uint32_t id, uint32_t *o
 	l = *sym_location(t->from, id);
 	arena_reset(&t->arena);
 	if (!(lines = arena_array(&t->arena, struct sym_line, (size_t)l.lines_n + 1)))
-		return nomem(err);
+		return err_nomem(err, "translation");
 	if (l.mapping != SYM_NONE && (rc = mapping_of(t, l.mapping, &l.mapping, err)))
 		return rc;
 	for (uint32_t i = 0; i < l.lines_n; i++) {
@@ -190,7 +187,7 @@ static enum err_code path_of(
 			size_t cap = t->path_cap ? t->path_cap * 2 : 64;
 
 			if (!(v = realloc(t->path, cap * sizeof(*v))))
-				return nomem(err);
+				return err_nomem(err, "translation");
 			t->path = v;
 			t->path_cap = cap;
 		}
@@ -233,7 +230,7 @@ static enum err_code label_set_of(
 	set = sym_label_set(t->from, id);
 	arena_reset(&t->arena);
 	if (!(v = arena_array(&t->arena, struct sym_label, (size_t)set.n + 1)))
-		return nomem(err);
+		return err_nomem(err, "translation");
 	for (uint32_t i = 0; i < set.n; i++) {
 		v[i] = set.v[i];
 		if ((rc = string_of(t, v[i].key, &v[i].key, err)) ||
@@ -276,7 +273,7 @@ static enum err_code header_of(struct translation *t, uint32_t id, uint32_t *out
 	comments = arena_array(&t->arena, uint32_t, (size_t)h.comments_n + 1);
 	mappings = arena_array(&t->arena, uint32_t, (size_t)h.mappings_n + 1);
 	if (!types || !comments || !mappings)
-		return nomem(err);
+		return err_nomem(err, "translation");
 	for (uint32_t i = 0; i < h.types_n && !rc; i++) {
 		types[i] = h.types[i];
 		if (!(rc = string_of(t, types[i].type, &types[i].type, err)))

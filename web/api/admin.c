@@ -1,11 +1,10 @@
 /*
- * Administration: forgetting series, snapshots, losses that a person knows of. Behind
- * --web.enable-admin-api.
+ * Administration: deletes series, takes snapshots, accepts losses. Needs --web.enable-admin-api.
  */
 #include "base/clock.h"
 #include "base/quote.h"
-#include "promql/syntax/names.h"
 #include "promql/syntax/parse.h"
+#include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
@@ -14,8 +13,8 @@
 #define ACCEPTED_MAX 256u
 
 /*
- * A row holds all types of a scrape, so a name must be that of series; one that means a type within
- * a profile would take its other types along.
+ * A row has all types of a scrape, so the name must be a series'. A name of one type within a
+ * profile would delete its other types too.
  */
 static enum err_code selector_matchers(
 	struct arena *a, const struct selector *s, struct matcher **out, size_t *n, struct err *err)

@@ -1,9 +1,9 @@
 /*
- * How a query would be evaluated, or was: GET|POST /api/v1/explain_query, with the parameters of
- * query, or where there is a step those of query_range. format=text gives it to read.
+ * GET|POST /api/v1/explain_query: how a query would be evaluated, or was. It takes the parameters
+ * of query, or with a step those of query_range. format=text is for people.
  */
 #include "base/clock.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "web/api/handlers.h"
 #include "web/api/times.h"
 #include "web/render/notices.h"

@@ -4,11 +4,11 @@
 
 #include "base/array.h"
 
-#define KEPT_MIN 1024u /* in between, beside twice the limit */
+#define KEPT_MIN 1024u /* kept beside twice the limit */
 
 void first_series_init(struct first_series *f, uint64_t limit, size_t bytes_max)
 {
-	/* One that cannot be reached is none. */
+	/* A limit that cannot be reached is no limit. */
 	*f = (struct first_series){ .limit = limit < UINT32_MAX ? limit : 0 };
 	map_init(&f->map);
 	arena_init(&f->texts, bytes_max);
@@ -49,7 +49,7 @@ static enum err_code keep(
 	return ERR_OK;
 }
 
-/* Sorts. One more than the limit stays: it says that there were more. */
+/* Sorts, and keeps one more than the limit, to tell that there were more. */
 static enum err_code cut(struct first_series *f, struct err *err)
 {
 	struct arena before = f->texts;

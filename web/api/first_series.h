@@ -1,11 +1,11 @@
 /*
- * First series: of very many label sets those that sort first, each once.
+ * First series: of very many label sets the first in order, each once.
  *
- * What is kept is bounded by the limit, however many come: some twice of it, and the memory of one
- * arena and of its copy while what is over the limit is let go.
+ * At most about twice the limit is kept, however many come. While the rest is dropped, a second
+ * arena holds the copy.
  *
- * Errors:    ERR_LIMIT where what has to be kept needs more than bytes_max; ERR_NOMEM.
- * Ownership: labels are copied; what it has is gone with first_series_release.
+ * Errors:    ERR_LIMIT if that needs more than bytes_max; ERR_NOMEM.
+ * Ownership: labels are copied; first_series_release frees all.
  * Threads:   one at a time.
  */
 #ifndef WEB_API_FIRST_SERIES_H
@@ -19,7 +19,7 @@ struct first_series {
 	struct labels *v; /* after first_series_end: ascending, at most one more than the limit */
 	size_t n, cap;
 	uint64_t limit; /* 0: none, all are kept */
-	struct labels last; /* with is_over: from here on none is wanted */
+	struct labels last; /* with is_over: only label sets before it are wanted */
 	bool is_over;
 	struct map map; /* each once */
 	struct arena texts;
@@ -30,7 +30,7 @@ void first_series_release(struct first_series *f);
 bool first_series_wants(const struct first_series *f, struct labels labels);
 MUST_CHECK enum err_code first_series_add(
 	struct first_series *f, struct labels labels, struct err *err);
-/* Nothing is added afterwards. */
+/* Add nothing afterwards. */
 MUST_CHECK enum err_code first_series_end(struct first_series *f, struct err *err);
 
 #endif

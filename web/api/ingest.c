@@ -1,15 +1,15 @@
 /*
- * Ingest: a pprof body with its labels in the address, stored before it is answered.
+ * Ingest: stores a pprof body with the labels in its address, and answers once it is durable.
  *
- * Decoding may take much memory for a small body, so few bodies are decoded at once; others wait
- * in line, and a line that is too long is refused. That is the back pressure a client sees.
+ * A small body may need much memory to decode, so few are decoded at once. Others wait in a queue;
+ * when it is full, the client gets 503.
  */
 #include <assert.h>
 
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/quote.h"
-#include "promql/syntax/names.h"
+#include "promql/syntax/type_names.h"
 #include "scrape/body.h"
 #include "tsdb/db.h"
 #include "web/api/handlers.h"
@@ -24,7 +24,9 @@ METRIC_COUNTER(
 #define LABELS_MAX 64u
 #define LABEL_NAME_BYTES_MAX 128u
 #define LABEL_VALUE_BYTES_MAX 4096u
-#define INTERVAL_DEFAULT_NS NS_PER_S /* of a series' first profile that says no duration */
+#define INTERVAL_DEFAULT_NS \
+	NS_PER_S /* for the first profile of a series, if it has no duration \
+			  */
 #define INTERVAL_MAX_NS NS_PER_DAY
 
 /* ---- one of few ---- */
@@ -74,7 +76,7 @@ static void acked(void *ctx, enum err_code rc, const struct err *err)
 	if (rc && err)
 		a->err = *err;
 	a->done = true;
-	cond_signal(&a->changed); /* under the lock: the waiter's memory is gone once it is released */
+	cond_signal(&a->changed); /* under the lock: the waiter frees it once it has the lock */
 	mutex_unlock(&a->lock);
 }
 
@@ -124,7 +126,7 @@ static enum err_code check_label(const struct http_param *p, struct err *err)
 	return ERR_OK;
 }
 
-/* Aliases of the language are what they stand for, so that name=cpu is found as cpu again. */
+/* Resolves aliases of the language, so that a profile pushed as name=cpu is found as cpu. */
 static enum err_code read_name(const struct http_in *in, struct str *out, struct err *err)
 {
 	struct str name = http_param(in, "name");
@@ -167,7 +169,7 @@ static enum err_code read_labels(
 	return ERR_OK;
 }
 
-/* A profile stands at its end: `time`, or what it says itself, or now. */
+/* A profile has the time of its end: `time`, or its own, or now. */
 static enum err_code read_times(const struct web *w, const struct http_in *in,
 	const struct pprof *p, struct db_append *a, struct err *err)
 {
@@ -187,11 +189,11 @@ static enum err_code read_times(const struct web *w, const struct http_in *in,
 		return rc;
 	if (!has_interval)
 		a->interval_ns = duration_ns ? duration_ns : INTERVAL_DEFAULT_NS;
-	/* Then it stood since the push before, unless the sender was away. */
+	/* A level without interval lasts since the push before, unless the sender was away. */
 	a->gap_max_ns = has_interval || duration_ns ? 0 : w->o.lookback_ns;
 	if (a->interval_ns <= 0 || a->interval_ns > INTERVAL_MAX_NS)
 		return err_set(err, ERR_INVALID,
-			"invalid parameter \"interval\": it is more than 0 and at most a day");
+			"invalid parameter \"interval\": must be more than 0 and at most a day");
 	return ERR_OK;
 }
 
@@ -208,7 +210,7 @@ static enum err_code store(struct web *w, struct http_in *in, struct arena *a, s
 	if ((rc = read_labels(in, name, &to->labels, err)))
 		return rc;
 	if (!in->body.len)
-		return err_set(err, ERR_INVALID, "the body is empty; it is to be a profile");
+		return err_set(err, ERR_INVALID, "the body is empty; send a profile");
 	if ((rc = body_decode(
 			 a, in->body, in->content_type, in->content_encoding, &pprof_limits_default, &p, err)))
 		return rc;

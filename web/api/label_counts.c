@@ -10,7 +10,7 @@
 
 /* ---- hashes ---- */
 
-/* The place of a hash, or the free one where it would be. */
+/* The slot of a hash, or the free slot for it. */
 static size_t slot_of(const uint64_t *v, size_t slots, uint64_t hash)
 {
 	size_t at = hash & (slots - 1);
@@ -30,7 +30,9 @@ static bool set_has(const struct hash_set *s, uint64_t hash)
 	return s->slots && s->v[slot_of(s->v, s->slots, not_zero(hash))] != 0;
 }
 
-/* What the counts take: old and new slots stand side by side while a set grows. */
+/*
+ * Whether the counts and `more` bytes fit. Old and new slots exist side by side while a set grows.
+ */
 static bool has_room(const struct label_counts *c, size_t more)
 {
 	size_t bytes = (c->series.slots + c->values.slots) * sizeof(*c->series.v) +

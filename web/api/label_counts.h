@@ -1,12 +1,12 @@
 /*
- * Label counts: of very many series, how many carry each label and how many values it has; or, of
+ * Label counts: for very many series, how many have each label and how many values it has; or, for
  * one label, how many series have each value.
  *
- * A series counts once, however often it comes. Of a series only a hash is kept (64 bits), and of a
- * value only where its label is the one asked for; so the memory is that of numbers.
+ * A series counts once, however often it is added. Only a hash of a series is kept (64 bits), and
+ * of a value its text only if its label is the one asked for. So the memory is mostly numbers.
  *
- * Errors:    ERR_LIMIT where that needs more than bytes_max; ERR_NOMEM.
- * Ownership: names and values are copied; all is gone with label_counts_release.
+ * Errors:    ERR_LIMIT if that needs more than bytes_max; ERR_NOMEM.
+ * Ownership: names and values are copied; label_counts_release frees all.
  * Threads:   one at a time.
  */
 #ifndef WEB_API_LABEL_COUNTS_H
@@ -16,7 +16,7 @@
 #include "base/labels.h"
 #include "base/map.h"
 
-/* A set of hashes; 0 is none of them. */
+/* A set of hashes; 0 is a free slot. */
 struct hash_set {
 	uint64_t *v;
 	size_t n, slots;
@@ -24,11 +24,11 @@ struct hash_set {
 
 struct label_count {
 	struct str text; /* a label's name, or a value */
-	uint64_t values, series; /* values: 0 where text is one */
+	uint64_t values, series; /* values: 0 if text is a value */
 };
 
 struct label_counts {
-	struct str label; /* empty: names are counted, else the values of this one */
+	struct str label; /* empty: counts names, else the values of this label */
 	struct label_count *v; /* after label_counts_end: most series first, then by text */
 	size_t n, cap;
 	struct map map; /* by text */
@@ -42,7 +42,7 @@ void label_counts_release(struct label_counts *c);
 bool label_counts_has(const struct label_counts *c, struct labels series);
 MUST_CHECK enum err_code label_counts_add(
 	struct label_counts *c, struct labels series, struct err *err);
-/* Nothing is added afterwards. */
+/* Add nothing afterwards. */
 void label_counts_end(struct label_counts *c);
 
 #endif

@@ -21,7 +21,7 @@ static enum err_code ask(struct view *v, const struct str *name, const struct ma
 		rc = db_label_names(v->q, m, n, v->limit, a, &found, &found_n, err);
 	if (rc || to->n)
 		return rc ? rc : strings_add(to, a, found, found_n, err);
-	*to = (struct strings){ found, found_n, found_n }; /* the first list as it is */
+	*to = (struct strings){ found, found_n, found_n }; /* the first list needs no copy */
 	return ERR_OK;
 }
 

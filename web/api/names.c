@@ -1,8 +1,8 @@
 /*
- * Names that editors complete: functions of the stored code, and what each name is of.
+ * Names for completion: functions of the stored code, and metadata of profiles.
  *
- * Functions are read from the symbols of the jobs that match; no stacks are loaded and no rows are
- * read, so an answer may name functions of a job's other series, as values of sample labels do.
+ * Functions come from the symbols of the matching jobs. No stacks and no rows are read, so an
+ * answer may name functions of other series of the job.
  */
 #include <stdlib.h>
 
@@ -13,20 +13,20 @@
 
 /* ---- functions ---- */
 
-/* With a limit never more than some twice of it are kept in between: those that sort first. */
+/* With a limit at most about twice as many names are kept, the first in order. */
 struct completion {
 	struct view *view;
 	struct str prefix, substring;
 	struct strings found;
-	struct str last; /* names behind it are over the limit, and one such is known */
+	struct str last; /* names after it are over the limit, and at least one was found */
 	bool *seen; /* partitions by index: each is looked at once */
 	uint32_t seen_n;
 };
 
-/* ASCII case does not count: nobody remembers whether it is ServeHTTP or ServeHttp. */
+/* ASCII case does not count: who remembers whether it is ServeHTTP or ServeHttp? */
 static bool contains(struct str s, struct str what)
 {
-	/* In ASCII a letter's case is one bit; most places fail at it. */
+	/* The case of an ASCII letter is one bit; this quick test fails at most places. */
 	for (size_t i = 0; i + what.len <= s.len; i++)
 		if (!((s.ptr[i] ^ what.ptr[0]) & ~0x20) &&
 			str_eq_nocase((struct str){ s.ptr + i, what.len }, what))
@@ -40,7 +40,7 @@ static bool is_asked_for(const struct completion *c, struct str name)
 		(!c->substring.len || contains(name, c->substring));
 }
 
-/* One more than the limit stays: it says that there were more. */
+/* Keeps one more than the limit, to tell that there were more. */
 static void cut(struct completion *c)
 {
 	uint64_t limit = c->view->limit;
@@ -163,7 +163,7 @@ static int by_name(const void *a, const void *b)
 	return str_cmp(((const struct profile_type *)a)->name, ((const struct profile_type *)b)->name);
 }
 
-/* Prometheus's three fields, and which of the profile's types it is. */
+/* Prometheus's three fields and the profile's type. */
 static void write_entry(struct json *j, const struct profile_type *t)
 {
 	struct buf text = { 0 };
@@ -185,7 +185,10 @@ static void write_entry(struct json *j, const struct profile_type *t)
 	buf_release(&text);
 }
 
-/* Types of one name, what the name alone means first: a client that looks at one looks at that. */
+/*
+ * Types of one name. The one that the name alone means is first, since some clients read only the
+ * first.
+ */
 static void write_metric(struct json *j, struct str key, const struct profile_type *types, size_t n,
 	const struct type_pattern *p, uint64_t limit)
 {

@@ -1,28 +1,28 @@
 /*
- * Profile a target now. The request waits until the profile is stored and says what query shows it,
- * or is answered with the profile itself.
+ * Profiles a target now. The request waits until the profile is stored; the answer is a query that
+ * shows it, or the profile itself.
  *
- * Behind --web.enable-admin-api: it costs the target what a CPU profile costs, and stores data.
+ * Needs --web.enable-admin-api, since it costs the target a CPU profile and stores data.
  */
 #include <assert.h>
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "promql/syntax/names.h"
 #include "promql/syntax/parse.h"
+#include "promql/syntax/type_names.h"
 #include "scrape/manager.h"
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
 
-#define ORDERS_MAX 16u /* at once: each holds a worker for as long as it takes */
+#define PROFILING_MAX 16u /* at once: each holds a worker until it is done */
 
 static bool enter(struct web *w)
 {
 	bool entered;
 
 	mutex_lock(&w->lock);
-	entered = w->orders < ORDERS_MAX && !w->closing;
-	w->orders += entered;
+	entered = w->profiling < PROFILING_MAX && !w->closing;
+	w->profiling += entered;
 	mutex_unlock(&w->lock);
 	return entered;
 }
@@ -30,12 +30,12 @@ static bool enter(struct web *w)
 static void leave(struct web *w)
 {
 	mutex_lock(&w->lock);
-	assert(w->orders);
-	w->orders--;
+	assert(w->profiling);
+	w->profiling--;
 	mutex_unlock(&w->lock);
 }
 
-/* A selector's name is that of a profile, or `cpu` and `heap` as in queries. */
+/* The selector's name is a profile's, or an alias such as `cpu` and `heap`. */
 static enum err_code read_matchers(
 	struct arena *a, const struct selector *s, struct profile_now *o, struct err *err)
 {
@@ -56,7 +56,7 @@ static enum err_code read_matchers(
 	return ERR_OK;
 }
 
-static enum err_code read_order(
+static enum err_code read_request(
 	struct http_in *in, struct profile_now *o, struct parsed **match, struct err *err)
 {
 	struct str seconds = http_param(in, "seconds"), text = http_param(in, "match[]");
@@ -82,7 +82,7 @@ static enum err_code read_order(
 
 /* ---- the answer ---- */
 
-/* The end of the profile in whole milliseconds, not before it: a query there sees it. */
+/* The end of the profile, rounded up to milliseconds, so that a query at this time sees it. */
 static int64_t shown_ms(const struct profile_now_result *p)
 {
 	return (p->ts_ns + NS_PER_MS - 1) / NS_PER_MS;
@@ -136,7 +136,7 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out)
 	struct profile_now_result p;
 	struct profile_now o;
 	struct err err;
-	enum err_code rc = read_order(in, &o, &match, &err);
+	enum err_code rc = read_request(in, &o, &match, &err);
 
 	if (!rc)
 		rc = scrape_manager_profile_now(w->o.manager, &o, &in->canceled, &in->arena, &p, &err);
@@ -152,8 +152,8 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out)
 void api_targets_profile(struct web *w, struct http_in *in, struct http_out *out)
 {
 	if (!enter(w)) {
-		api_error(out, 503, "unavailable",
-			"%u targets are profiled for others now: try again later", ORDERS_MAX);
+		api_error(out, 503, "unavailable", "%u targets are being profiled: try again later",
+			PROFILING_MAX);
 		return;
 	}
 	answer(w, in, out);

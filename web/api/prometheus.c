@@ -1,6 +1,6 @@
 /*
- * What Prometheus's clients ask of every Prometheus: exemplars, which profiles have none, and the
- * numeric series for another Prometheus to scrape.
+ * Endpoints that every Prometheus has: exemplars, of which there are none, and numeric series for
+ * another Prometheus to scrape.
  */
 #include <stdlib.h>
 
@@ -18,8 +18,8 @@
 /* ---- exemplars ---- */
 
 /*
- * The query is looked at, so that whoever sends a wrong one knows. Times are not: Grafana asks with
- * milliseconds, to see whether there is such an endpoint.
+ * Checks the query, so that a wrong one gets an error. Times are not checked: Grafana sends
+ * milliseconds to find out whether the endpoint exists.
  */
 void api_query_exemplars(struct web *w, struct http_in *in, struct http_out *out)
 {
@@ -52,11 +52,11 @@ struct federated {
 
 struct federation {
 	struct view view;
-	struct labels external; /* added where a series has none of that name */
+	struct labels external; /* added unless the series has the label */
 	struct federated *v;
 	size_t n, cap;
 	int64_t min_ns, max_ns;
-	bool timeless; /* without times: what is gone is then stale at the next scrape */
+	bool timeless; /* without times, so that ended series are stale at the next scrape */
 };
 
 static enum err_code add_latest(struct federation *f, const struct db_series *s, struct err *err)
@@ -146,7 +146,7 @@ static void add_line(struct buf *out, const struct federation *f, const struct f
 		add_label(out, f->external.v[i].name, f->external.v[i].value, first);
 		first = false;
 	}
-	/* Empty, so that honor_labels keeps whoever scrapes this from putting its own instead. */
+	/* Empty, so that a scraper with honor_labels does not add its own. */
 	if (!has_label(s->labels, STR("instance")) && !has_label(f->external, STR("instance"))) {
 		add_label(out, STR("instance"), STR(""), first);
 		first = false;
@@ -168,7 +168,7 @@ static void print(struct buf *out, struct federation *f)
 		qsort(f->v, f->n, sizeof(*f->v), by_name_then_labels);
 	for (size_t i = 0; i < f->n; i++) {
 		if (i && labels_eq(f->v[i - 1].labels, f->v[i].labels))
-			continue; /* by two match[] */
+			continue; /* selected by two match[] */
 		name = labels_get(f->v[i].labels, STR(LABEL_NAME));
 		if (!name.len)
 			continue;
@@ -195,7 +195,10 @@ static enum err_code select_named(struct federation *f, struct str name, struct 
 	return rc;
 }
 
-/* What rules record as numbers, by name. A rule that has its turn once an hour is no older then. */
+/*
+ * The numbers that rules record. The lookback is longer by the group's interval, so that a rule
+ * evaluated once an hour has a value.
+ */
 static enum err_code select_recorded(
 	struct federation *f, const struct rule_set *set, int64_t lookback_ns, struct err *err)
 {
@@ -219,7 +222,7 @@ static enum err_code select_matched(struct federation *f, struct err *err)
 	return rc;
 }
 
-/* Without rules nothing is recorded. */
+/* Without rules there is nothing. */
 static enum err_code answer_recorded(
 	struct federation *f, struct web *w, struct http_in *in, struct err *err)
 {

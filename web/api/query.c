@@ -1,22 +1,19 @@
 /*
- * Queries. What is asked is read from the parameters, evaluated, and written in the format wished.
+ * Queries: reads the parameters, evaluates, writes the result in the format that was asked for.
  *
- * `go tool pprof URL` shows the text of an error only where it comes as text/plain with X-Go-Pprof;
- * so every format but JSON answers its errors that way.
+ * `go tool pprof URL` shows the text of an error only if it is text/plain with X-Go-Pprof, so all
+ * formats but JSON send errors that way.
  */
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "base/gzip/gzip.h"
 #include "base/quote.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "web/api/handlers.h"
 #include "web/api/times.h"
 #include "web/render/notices.h"
 #include "web/render/render.h"
 #include "web/router/envelope.h"
-
-#define GZIP_LEVEL 6
 
 static enum err_code write_json(
 	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
@@ -31,83 +28,16 @@ static enum err_code write_json(
 	return rc;
 }
 
-static enum err_code write_pprof(
-	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
-{
-	const struct notices notices = notices_of(r);
-	struct buf raw = { 0 };
-	struct pprof scrape;
-	enum err_code rc;
-
-	if (r->type != RESULT_SCRAPE)
-		return render_pprof_gz(r, o, &out->body, err);
-	scrape = *r->scrape;
-	if (!(rc = notices_add_comments(&notices, o->arena, &scrape, err)) &&
-		!(rc = pprof_encode(&scrape, &raw, err)))
-		rc = gzip_compress(buf_str(&raw), GZIP_LEVEL, &out->body, err);
-	buf_release(&raw);
-	return rc;
-}
-
-static enum err_code write_pgo(
-	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
-{
-	return render_pgo_gz(r, o, &out->body, err);
-}
-
-static enum err_code write_speedscope(
-	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
-{
-	return render_speedscope(r, o, &out->body, err);
-}
-
-static enum err_code write_folded(
-	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
-{
-	return render_folded(r, o, &out->body, err);
-}
-
-static enum err_code write_text(
-	struct http_out *out, const struct result *r, const struct render_options *o, struct err *err)
-{
-	return render_text(r, o, &out->body, err);
-}
-
-struct format {
-	const char *name, *content_type;
-	const char *disposition; /* NULL: to be looked at, not saved */
-	bool encoded, sample_labels;
-	enum err_code (*write)(struct http_out *out, const struct result *r,
-		const struct render_options *o, struct err *err);
-};
-
-/* clang-format off */
-static const struct format formats[] = {
-	{ "json", "application/json", NULL, false, false, write_json },
-	{ "pprof", "application/octet-stream", "attachment; filename=\"profile.pb.gz\"", true, true,
-		write_pprof },
-	{ "pgo", "application/octet-stream", "attachment; filename=\"default.pgo\"", true, false,
-		write_pgo },
-	{ "folded", "text/plain; charset=utf-8", NULL, false, false, write_folded },
-	{ "speedscope", "application/json", "attachment; filename=\"profile.speedscope.json\"",
-		false, false, write_speedscope },
-	{ "text", "text/plain; charset=utf-8", NULL, false, true, write_text },
-};
-/* clang-format on */
-#define FORMATS_N (sizeof(formats) / sizeof(formats[0]))
-
-static const struct format *find_format(const struct http_in *in, struct err *err)
+static const struct render_format *find_format(const struct http_in *in, struct err *err)
 {
 	struct str name = http_param(in, "format");
+	const struct render_format *f = name.len ? render_format_find(name) : RENDER_JSON;
 	struct buf known = { 0 };
 
-	if (!name.len)
-		return &formats[0];
-	for (size_t i = 0; i < FORMATS_N; i++)
-		if (str_is(name, formats[i].name))
-			return &formats[i];
-	for (size_t i = 0; i < FORMATS_N; i++)
-		buf_printf(&known, "%s%s", i ? ", " : "", formats[i].name);
+	if (f)
+		return f;
+	for (size_t i = 0; i < render_formats_n; i++)
+		buf_printf(&known, "%s%s", i ? ", " : "", render_formats[i].name);
 	err_set(err, ERR_INVALID, "unknown format %s; known are " STR_FMT, QUOTED(name),
 		STR_ARG(buf_str(&known)));
 	buf_release(&known);
@@ -115,7 +45,7 @@ static const struct format *find_format(const struct http_in *in, struct err *er
 }
 
 static void fail(
-	struct http_out *out, const struct format *f, enum err_code rc, const struct err *err)
+	struct http_out *out, const struct render_format *f, enum err_code rc, const struct err *err)
 {
 	struct buf text = { 0 };
 
@@ -123,7 +53,7 @@ static void fail(
 		out->failed = true;
 		return;
 	}
-	if (!f || f == &formats[0]) {
+	if (!f || f == RENDER_JSON) {
 		api_fail(out, rc, err);
 		return;
 	}
@@ -229,8 +159,8 @@ enum err_code api_read_range(const struct http_in *in, struct query_options *q, 
 }
 
 /* types=all: a scrape with all its sample types, which only pprof can hold. */
-static enum err_code read_types(
-	const struct http_in *in, const struct format *f, struct query_options *q, struct err *err)
+static enum err_code read_types(const struct http_in *in, const struct render_format *f,
+	struct query_options *q, struct err *err)
 {
 	struct str types = http_param(in, "types");
 
@@ -238,18 +168,18 @@ static enum err_code read_types(
 		return ERR_OK;
 	if (!str_is(types, "all"))
 		return err_set(err, ERR_INVALID, "invalid parameter \"types\": it is \"all\" or left out");
-	if (f->write != write_pprof || q->step_ns || q->has_span)
+	if (!f->whole_scrapes || q->step_ns || q->has_span)
 		return err_set(err, ERR_INVALID, "types=all is for format=pprof of a query at one time");
 	q->whole_scrape = true;
 	return ERR_OK;
 }
 
 /*
- * profiles=totals: numbers in the place of profiles and tables, for a client that knows nothing
- * else, as Grafana's Prometheus data source does: a result type that is not Prometheus's would make
- * its panel show an error. It says who it is, so it need not ask.
+ * profiles=totals: numbers instead of profiles and tables, for clients that know only Prometheus's
+ * result types. Grafana's Prometheus data source is one; its user agent says so, so it need not
+ * ask.
  */
-static enum err_code read_profiles(const struct http_in *in, const struct format *f,
+static enum err_code read_profiles(const struct http_in *in, const struct render_format *f,
 	struct query_options *q, struct render_options *r, struct err *err)
 {
 	struct str profiles = http_param(in, "profiles");
@@ -258,7 +188,7 @@ static enum err_code read_profiles(const struct http_in *in, const struct format
 	if (profiles.len && !str_is(profiles, "totals") && !str_is(profiles, "flame"))
 		return err_set(err, ERR_INVALID,
 			"invalid parameter \"profiles\": it is \"totals\", \"flame\" or left out");
-	if (f->write != write_json)
+	if (f != RENDER_JSON)
 		return ERR_OK;
 	q->totals = r->numbers_only = totals || str_is(profiles, "totals");
 	return ERR_OK;
@@ -271,7 +201,7 @@ struct answering {
 	struct http_out *out;
 };
 
-/* The body is what is being written, in every format. */
+/* In every format the body is being written. */
 static enum err_code flush(void *ctx, struct buf *body, struct err *err)
 {
 	struct answering *x = ctx;
@@ -280,8 +210,8 @@ static enum err_code flush(void *ctx, struct buf *body, struct err *err)
 	return http_flush(x->in, x->out, err);
 }
 
-static void answer(struct web *w, struct http_in *in, struct http_out *out, const struct format *f,
-	struct query_options *qo, struct render_options *ro)
+static void answer(struct web *w, struct http_in *in, struct http_out *out,
+	const struct render_format *f, struct query_options *qo, struct render_options *ro)
 {
 	struct answering x = { in, out };
 	struct query *q = NULL;
@@ -291,13 +221,13 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out, cons
 	enum err_code rc;
 
 	qo->keep_sample_labels = f->sample_labels;
-	qo->rows_only = f->write == write_json;
+	qo->rows_only = f == RENDER_JSON;
 	rc = query_run_cancelable(w->o.engine, qo, &in->canceled, &q, &err);
 	if (rc) {
 		fail(out, f, rc, &err);
 		return;
 	}
-	/* Reading ends before the first piece is sent, so all there is to say is known by now. */
+	/* All reading is done before the first piece is sent, so all warnings are known now. */
 	notices = notices_of(query_result(q));
 	rc = notices_add_header(&notices, &in->arena, out, &err);
 	headers_n = out->headers_n;
@@ -311,7 +241,8 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out, cons
 	out->encoded = f->encoded;
 	if (f->disposition)
 		http_add_header(out, "Content-Disposition", str_of(f->disposition));
-	rc = f->write(out, query_result(q), ro, &err);
+	rc = f == RENDER_JSON ? write_json(out, query_result(q), ro, &err) :
+							f->write(query_result(q), ro, &out->body, &err);
 	if (rc == ERR_CANCELED)
 		rc = query_stopped(q, "rendering", &err);
 out:
@@ -329,7 +260,7 @@ static void handle(struct web *w, struct http_in *in, struct http_out *out,
 	struct query_options q = { 0 };
 	struct render_options r = { 0 };
 	struct err err = { 0 };
-	const struct format *f = find_format(in, &err);
+	const struct render_format *f = find_format(in, &err);
 	enum err_code rc = f ? ERR_OK : ERR_INVALID;
 
 	if (!rc)

@@ -1,6 +1,6 @@
 /*
- * Why a target is scraped as it is, or is not: its discovered labels through the rules of its job.
- * `steps` is what Prometheus answers; `profiles` says what becomes of each profile of the target.
+ * Why a target is scraped as it is, or dropped: applies the rules of its job to its discovered
+ * labels. `steps` is Prometheus's answer; `profiles` has the result for each profile of the target.
  */
 #include <jansson.h>
 
@@ -62,7 +62,7 @@ static void write_text(struct json *j, const char *key, struct str value)
 	json_str(j, value);
 }
 
-/* In the names of Prometheus's relabel.Config. */
+/* With the field names of Prometheus's relabel.Config. */
 static void write_rule(struct json *j, const struct relabel_rule *r, struct arena *a)
 {
 	struct str replacement = r->replacement;

@@ -1,4 +1,4 @@
-/* Rules, alerts and where they go, as Prometheus answers them. */
+/* Rules, alerts and Alertmanagers, in Prometheus's form. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -102,7 +102,7 @@ struct asked {
 	struct str from; /* the token of the first group; empty: the first that there is */
 };
 
-/* Where there are values of the parameter, one of them must be it. */
+/* True without values of the parameter, or if one of them is equal. */
 static bool wanted(const struct http_in *in, const char *name, struct str value)
 {
 	bool any = false;
@@ -117,7 +117,7 @@ static bool wanted(const struct http_in *in, const char *name, struct str value)
 	return !any;
 }
 
-/* As they stand in the file, templates not expanded; a rule has no __name__. */
+/* Labels as in the file, templates not expanded; a rule has no __name__. */
 static struct str label_of(const struct rule *r, struct str name)
 {
 	for (size_t i = 0; i < r->labels_n; i++)
@@ -185,7 +185,7 @@ static void add_rule(struct json *j, const struct rule_info *info, const struct 
 		for (size_t i = 0; i < info->alerts_n && !a->without_alerts; i++)
 			add_alert(j, &info->alerts[i]);
 		json_array_end(j);
-	} else { /* ours: what is recorded */
+	} else { /* our own: what is recorded */
 		add_text(j, "records", r->kind == RULE_RECORD_PROFILES ? STR("profiles") : STR("costs"));
 	}
 	add_health(j, info);
@@ -309,7 +309,7 @@ static void release_snapshot(struct rules_snapshot *s)
 		rules_snapshot_release(s);
 }
 
-/* What a group is called between pages, whatever comes and goes before it. */
+/* The token of a group: the same whatever groups come and go before it. */
 static void add_token(struct buf *out, const struct rule_group *g)
 {
 	uint64_t file = hash_bytes(g->file.ptr, g->file.len, 0);
@@ -317,7 +317,7 @@ static void add_token(struct buf *out, const struct rule_group *g)
 	buf_printf(out, "%016" PRIx64, hash_bytes(g->name.ptr, g->name.len, file));
 }
 
-/* The first group of the page; groups_n: there is none such. */
+/* The first group of the page; groups_n if there is none. */
 static size_t page_begin(const struct asked *a, const struct rules_snapshot *s)
 {
 	struct buf token = { 0 };
@@ -431,7 +431,7 @@ static void add_alertmanagers(
 		json_object(j);
 		json_key(j, "url");
 		json_str(j, v[i].url);
-		if (!dropped) { /* ours: how it goes */
+		if (!dropped) { /* our own: how sending goes */
 			json_key(j, "lastError");
 			json_str(j, v[i].last_error);
 			json_key(j, "sent");

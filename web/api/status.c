@@ -2,7 +2,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "scrape/config/config.h"
 #include "tsdb/db.h"
 #include "web/api/handlers.h"
@@ -44,7 +44,9 @@ static void end(struct json *j)
 	api_end(j, NULL, 0, NULL, 0);
 }
 
-/* The fields are Prometheus's, since its clients read them; this is no Go program built by a user.
+/*
+ * The fields are Prometheus's, since its clients read them; those about Go and the builder are
+ * empty.
  */
 void api_buildinfo(struct web *w, struct http_in *in, struct http_out *out)
 {

@@ -3,7 +3,7 @@
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
 
-#define NEVER "0001-01-01T00:00:00Z" /* as Go prints no time at all */
+#define NEVER "0001-01-01T00:00:00Z" /* Go's zero time */
 
 static void write_duration(struct json *j, const char *key, int64_t ns)
 {
@@ -96,7 +96,7 @@ static void write_dropped(struct json *j, const struct scrape_snapshot *s, bool 
 	json_object_end(j);
 }
 
-/* Pools that as a whole do not scrape, with the reason; the key is there only if there are any. */
+/* Pools that do not scrape at all, with the reason. No key if there are none. */
 static void write_pool_errors(struct json *j, const struct scrape_snapshot *s)
 {
 	bool open = false;

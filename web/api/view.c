@@ -81,7 +81,7 @@ void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *
 	view_close(&v);
 }
 
-/* The matchers of a selector and one on the name; `name` empty: theirs alone. */
+/* The matchers of a selector, and one on the name unless `name` is empty. */
 static enum err_code name_matchers(struct view *v, const struct selector *s, struct str name,
 	struct matcher **out, size_t *n, struct err *err)
 {
@@ -99,7 +99,7 @@ static enum err_code name_matchers(struct view *v, const struct selector *s, str
 	return ERR_OK;
 }
 
-/* The first ends the visit. */
+/* One is enough: ends the visit. */
 static enum err_code is_there(void *ctx, const struct db_series *s, struct err *err)
 {
 	(void)ctx;

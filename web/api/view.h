@@ -1,18 +1,18 @@
 /*
- * View: one request's look at the database's names: match[], start, end, limit.
+ * View: a request for names of the database: match[], start, end, limit.
  *
- * match[] takes the language's selectors. A name in one is that of a series, or else a way to name
- * a profile type: then the series of that profile are meant that have such a type.
+ * match[] takes the language's selectors. The name in one is a series' or means a profile type.
+ * Then it selects the series of that profile which have such a type.
  *
  * Errors:    ERR_INVALID names the parameter; what the database returns.
- * Ownership: all in the request's arena; view_close ends the rest, also of one that did not open.
+ * Ownership: all in the request's arena; view_close frees the rest, even if opening failed.
  * Threads:   one request, one thread.
  */
 #ifndef WEB_API_VIEW_H
 #define WEB_API_VIEW_H
 
-#include "promql/syntax/names.h"
 #include "promql/syntax/parse.h"
+#include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
 #include "web/router/envelope.h"
 #include "web/router/router.h"
@@ -31,33 +31,33 @@ struct view {
 /* Without start and end: all that is stored. */
 MUST_CHECK enum err_code view_open(
 	struct view *v, struct web *w, struct http_in *in, struct err *err);
-/* With a window of the caller's: (min, max]. */
+/* With the caller's window (min, max]. */
 MUST_CHECK enum err_code view_open_at(struct view *v, struct web *w, struct http_in *in,
 	int64_t min_ns, int64_t max_ns, struct err *err);
 void view_close(struct view *v);
-/* match[] alone, into a view that has nothing but `in`; view_close ends it, too. */
+/* Reads match[] only, into a view that has nothing but `in`; needs view_close too. */
 MUST_CHECK enum err_code view_read_matches(struct view *v, struct err *err);
 /*
- * One whole request: opens, lets `write` ask and answer, closes. What fails is the answer; where it
- * is the request's memory, with how to ask for less.
+ * One whole request: opens, calls `write`, closes. An error becomes the answer; when memory ran out
+ * it says how to ask for less.
  */
 void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *ctx,
 	enum err_code (*write)(struct view *v, struct http_out *out, void *ctx, struct err *err));
 
 /*
- * What a selector asks the database: its matchers, with the name resolved. pattern->parts > 1 where
- * a type within the profile is meant.
+ * A selector as matchers for the database, with the name resolved. pattern->parts > 1 if it means a
+ * type within the profile.
  */
 MUST_CHECK enum err_code view_resolve(struct view *v, const struct selector *s, struct matcher **m,
 	size_t *n, struct type_pattern *pattern, struct err *err);
-/* Whether a series has a type that the pattern means. */
+/* Whether a series has a type that fits the pattern. */
 MUST_CHECK enum err_code view_has_type(struct view *v, const struct db_series *s,
 	const struct type_pattern *p, struct arena *scratch, bool *has, struct err *err);
 
-/* Ends the envelope, with what was met while reading; n: elements there were before the limit. */
+/* Ends the envelope with the warnings met while reading. n: elements before the limit. */
 void view_end(struct json *j, const struct view *v, size_t n);
 
-/* The whole answer: a list of strings, cut to the limit. */
+/* Writes the whole answer: a list of strings, cut to the limit. */
 void view_strings_write(struct http_out *out, const struct view *v, const struct strings *s);
 
 #endif

@@ -8,7 +8,7 @@
 
 METRIC_GAUGE(held, "epimetheus_http_body_bytes", "Bytes of request bodies in memory.", NULL);
 METRIC_COUNTER(refused, "epimetheus_http_bodies_refused_total",
-	"Request bodies that were not kept: too_long, address (its share), all (all together).",
+	"Request bodies dropped, by limit: too_long, address (its share), all (of all addresses).",
 	"limit");
 
 /* An address that has bodies in memory. */
@@ -87,7 +87,10 @@ static void refuse(struct bodies *all, struct body *b, int status, const char *l
 	metric_add(&refused, limit, 1);
 }
 
-/* The longest body of the address that holds most, and more than `fair`; NULL: there is none. */
+/*
+ * The longest unfinished body of the address that holds most. NULL: no address holds more than
+ * `fair`.
+ */
 static struct body *greediest(const struct bodies *all, size_t fair)
 {
 	struct body *worst = NULL;

@@ -1,10 +1,10 @@
 /*
- * Bodies: what request bodies hold while they are received, bounded for all together and fair to
- * each address.
+ * Bodies: the memory of request bodies while they are received, bounded in all and fair to each
+ * address.
  *
- * An address has a share that it cannot pass. Where the shares of several together pass what all
- * may hold, an address that holds less takes from the one that holds most: the longest body that
- * has not come whole is let go. So nobody who sends one body is kept out by those who send many.
+ * No address may hold more than its share. When the memory of all is used up, the address that
+ * holds most loses its longest unfinished body to an address that holds less. So many bodies from
+ * one sender cannot keep out one body from another.
  *
  * Units:     bytes.
  * Ownership: the caller's memory; every body is released before its bodies are.
@@ -20,12 +20,14 @@
 struct body_source;
 
 struct body {
-	struct body *prev, *next; /* in the ring of those that hold something */
+	struct body *prev, *next; /* in the ring of bodies that hold memory */
 	struct body_source *source;
 	struct buf data;
-	size_t counted; /* of data, against both limits */
-	bool whole; /* it came to its end: it is not let go for others */
-	/* 0, or why nothing is kept: 413 too long, 429 its address's share, 503 all together. */
+	size_t counted; /* bytes of data that count against both limits */
+	bool whole; /* received to its end: never dropped for others */
+	/*
+	 * 0, or why it was dropped: 413 too long, 429 the share of its address, 503 the limit of all.
+	 */
 	int refused;
 };
 
@@ -38,11 +40,14 @@ struct bodies {
 
 void bodies_init(struct bodies *all, size_t max_bytes, size_t address_max_bytes);
 
-/* Adds n bytes to a body of at most body_max; where that cannot be, sets refused and drops all. */
+/*
+ * Adds n bytes to a body of at most body_max bytes. Over a limit it sets refused and drops the
+ * body.
+ */
 void body_add(struct bodies *all, struct body *b, struct http_client client, const void *data,
 	size_t n, size_t body_max);
-void body_drop(struct bodies *all, struct body *b); /* lets go what it holds */
-/* It is no longer counted; data stays, the caller's. */
+void body_drop(struct bodies *all, struct body *b); /* frees its data */
+/* Counts it no longer; its data is the caller's now. */
 void body_leave(struct bodies *all, struct body *b);
 
 #endif

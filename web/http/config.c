@@ -1,8 +1,8 @@
 /*
- * What was read of the file and its certificates at one time is a generation. Requests and
- * handshakes take the current one; a look at the files, at most one a second, may put a new one in
- * its place. GnuTLS goes on using chain and key of a generation until the handshake ends, without a
- * count that could say so: replaced generations are kept for RETIRED_NS, which no handshake lasts.
+ * A generation is the file and its certificates as they were read at one time. Requests and
+ * handshakes take the current one. The files are looked at once a second at most; a change makes a
+ * new generation. GnuTLS uses chain and key of a generation until the handshake ends and does not
+ * tell when, so replaced generations are kept for RETIRED_NS, which no handshake lasts.
  */
 #include "web/http/config.h"
 
@@ -39,7 +39,7 @@ struct generation {
 	int64_t retired_ns;
 };
 
-/* What a file looked like when it was read. */
+/* The state of a file when it was read. */
 struct mark {
 	char *path; /* NULL: not watched */
 	bool there;
@@ -52,13 +52,13 @@ struct web_config {
 	char *path; /* NULL: none */
 	struct buf priorities;
 	struct users *users;
-	struct mutex lock; /* guards what follows */
+	struct mutex lock; /* guards the fields below */
 	struct generation *current, *retired;
 	struct mark marks[MARKS];
 	int64_t looked_ns;
 };
 
-static _Atomic(struct web_config *) served; /* what the certificate function answers from */
+static _Atomic(struct web_config *) served; /* the configuration of the certificate callback */
 
 static void generation_unref(struct generation *g)
 {
@@ -97,7 +97,9 @@ static bool mark_differs(const struct mark *m)
 		now.changed.tv_sec != m->changed.tv_sec || now.changed.tv_nsec != m->changed.tv_nsec;
 }
 
-/* The files of tls_server_config, relative to the configuration's directory; each is marked first.
+/*
+ * Reads the files of tls_server_config, relative to the configuration's directory. Each is marked
+ * before it is read, so that a change in between is seen.
  */
 static enum err_code read_keys(struct web_config *c, struct generation *g, struct err *err)
 {
@@ -245,7 +247,7 @@ static void retire(struct web_config *c, struct generation *fresh)
 	c->current = fresh;
 	while (*at && now - (*at)->retired_ns < RETIRED_NS)
 		at = &(*at)->older;
-	while (*at) { /* from here on all are older still */
+	while (*at) { /* all behind it are older */
 		struct generation *g = *at;
 
 		*at = g->older;
@@ -262,8 +264,8 @@ static enum err_code read_again(struct web_config *c, struct err *err)
 		return rc;
 	if ((fresh->keys != NULL) != web_config_tls(c)) {
 		generation_unref(fresh);
-		return err_set(err, ERR_INVALID,
-			"%s: whether TLS is spoken is not changed without a restart", c->path);
+		return err_set(
+			err, ERR_INVALID, "%s: TLS cannot be turned on or off without a restart", c->path);
 	}
 	retire(c, fresh);
 	return ERR_OK;
@@ -285,7 +287,7 @@ static void look(struct web_config *c)
 		return;
 	if (read_again(c, &err)) {
 		metric_add(&reloads, "failed", 1);
-		log_error("web", "web configuration is wrong, the old one stays", LOG_E(&err));
+		log_error("web", "web configuration is wrong, kept the old one", LOG_E(&err));
 	} else {
 		metric_add(&reloads, "ok", 1);
 		log_info("web", "web configuration read again", LOG_S("file", c->path));

@@ -1,15 +1,13 @@
 /*
  * --web.config.file: TLS settings, users, headers; Prometheus's format.
  *
- * The file and the certificates it names are looked at again when they change (at most once a
- * second), so a renewed certificate needs no restart. A changed file that is wrong is said in the
- * log once, and what was read last stays in force. Whether TLS is spoken at all, and its versions,
- * are fixed at start.
+ * A changed file or certificate is read again, at most once a second, so a renewed certificate
+ * needs no restart. If a changed file is wrong, the log says so once and the old configuration
+ * stays in force. TLS itself and its versions are fixed at start.
  *
- * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message", ERR_UNSUPPORTED for settings that are known
- *            and not done here, ERR_NOT_FOUND, ERR_IO.
- * Ownership: web_config_open hands *out to the caller; no connection may be open any more when it
- *            is closed.
+ * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message", ERR_UNSUPPORTED for settings of Prometheus
+ *            that are not supported here, ERR_NOT_FOUND, ERR_IO.
+ * Ownership: web_config_open hands *out to the caller; close it after the last connection.
  * Threads:   any, after open. One configuration with TLS is open at a time (asserted): GnuTLS's
  *            callback has no context.
  * Source:    Prometheus, "HTTPS and authentication".
@@ -29,14 +27,14 @@ void web_config_close(struct web_config *c); /* NULL is fine */
 bool web_config_tls(const struct web_config *c);
 const char *web_config_priorities(const struct web_config *c); /* GnuTLS's priority string */
 /*
- * A gnutls_certificate_retrieve_function2 that serves the open configuration, and asks the client
- * for a certificate where the configuration does.
+ * A gnutls_certificate_retrieve_function2 that serves the open configuration and requests a
+ * certificate of the client if it says so.
  */
 void *web_config_certificate_fn(void);
 /*
- * Whether a request may go on: its client's certificate and its user. Otherwise *out is the answer
- * (401, 403, 429), or HTTP_ADMIT_LATER where a password must be verified and may_wait is false.
- * Adds the configured headers to *out either way.
+ * Checks the client's certificate and the user. HTTP_ANSWERED: *out is the answer (401, 403, 429).
+ * HTTP_ADMIT_LATER: a password must be verified and may_wait is false. Always adds the configured
+ * headers to *out.
  */
 enum http_admission web_config_admit(
 	struct web_config *c, struct http_in *in, struct http_out *out, bool may_wait);

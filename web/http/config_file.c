@@ -58,7 +58,7 @@ static enum err_code tls_check(
 	return ERR_OK;
 }
 
-/* Those that can be set, with the only values that make sense where there are few. */
+/* Headers that can be set; some have a list of allowed values. */
 static const struct {
 	const char *name, *values[2];
 } settable_headers[] = {

@@ -1,5 +1,5 @@
 /*
- * The file of --web.config.file, decoded and checked; what it names is not read here.
+ * The file of --web.config.file, decoded and checked. Certificates are not read here.
  *
  * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message", ERR_UNSUPPORTED, ERR_NOT_FOUND, ERR_IO,
  *            ERR_LIMIT.
@@ -15,14 +15,14 @@
 
 struct tls_settings {
 	struct str cert_file, key_file, client_ca_file, client_auth_type, min_version, max_version;
-	bool prefer_server_cipher_suites; /* taken as Go takes it: it says nothing any more */
+	bool prefer_server_cipher_suites; /* accepted and ignored, as in Go */
 	char unsupported;
 	enum tls_client_auth auth;
 	int min, max;
 };
 
 struct http_settings {
-	bool http2; /* taken; HTTP/1.1 is spoken either way */
+	bool http2; /* accepted and ignored: the server speaks HTTP/1.1 */
 	struct labels headers;
 };
 

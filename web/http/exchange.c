@@ -74,7 +74,7 @@ static struct str header_of(struct exchange *x, const char *name)
 	return v ? keep(&x->in, str_of(v)) : STR("");
 }
 
-/* On a socket that listens for both kinds, IPv4 clients come as ::ffff:a.b.c.d. */
+/* On a socket for both protocols IPv4 clients have the address ::ffff:a.b.c.d. */
 static void set_client_v6(struct http_client *c, const struct in6_addr *a)
 {
 	bool mapped = IN6_IS_ADDR_V4MAPPED(a);

@@ -28,10 +28,10 @@ struct exchange {
 	struct conn *conn;
 	struct http_in in;
 	struct http_out out;
-	struct body body; /* receiving thread; between pool_submit and the answer nobody changes it */
+	struct body body; /* receiving thread; constant between pool_submit and the answer */
 	size_t discarded;
-	enum http_admission admission; /* until it is known: HTTP_ADMIT_LATER */
-	bool admitting; /* suspended for its admission: the next call tells that it is known */
+	enum http_admission admission; /* HTTP_ADMIT_LATER until it is known */
+	bool admitting; /* suspended for its admission: at the next call it is known */
 	bool submitted;
 	struct stream stream;
 	bool working; /* server.lock: a worker has it */
@@ -53,14 +53,14 @@ struct http_server {
 	struct bodies bodies; /* receiving thread only */
 };
 
-/* What the head of a request says; NULL: out of memory. */
+/* Takes over the head of a request. NULL: out of memory. */
 struct exchange *exchange_open(
 	struct http_server *s, struct MHD_Connection *connection, const char *url, const char *method);
 void exchange_close(struct exchange *x);
 
 /* MHD's reader of an answer that is sent while it is written. */
 ssize_t exchange_read_stream(void *ctx, uint64_t at, char *to, size_t max);
-/* The rest of what a handler has sent pieces of. */
+/* Sends the rest of a streamed answer and ends it. */
 void exchange_end_stream(struct exchange *x);
 
 #endif

@@ -8,8 +8,7 @@
 
 #include "web/http/http.h"
 
-/* Adds name=value pairs of `text` to in->params, decoded, in in->arena. False: the arena is used
- * up. */
+/* Adds the decoded name=value pairs of `text` to in->params. False: in->arena is used up. */
 bool http_form_parse(struct http_in *in, struct str text);
 
 #endif

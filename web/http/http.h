@@ -1,11 +1,11 @@
 /*
  * HTTP: requests and responses as handlers see them, and the server that carries them.
  *
- * libmicrohttpd receives on one thread; whether a body is taken is decided on the head; a whole
- * request is handed to a worker while its connection is suspended, and the answer is sent when the
- * worker is done. A watcher thread ends connections
- * that do not deliver a request in time (libmicrohttpd's own timeout sees only idle ones, so a byte
- * a second would hold on for ever), and tells a handler that its client is gone.
+ * libmicrohttpd receives on one thread. The head of a request decides whether its body is taken. A
+ * whole request goes to a worker while its connection is suspended; the answer is sent when the
+ * worker is done. A watcher thread ends connections that do not deliver a request in time
+ * (libmicrohttpd's own timeout sees only idle ones, so a byte a second would hold on for ever), and
+ * tells a handler that its client is gone.
  *
  * Units:     nanoseconds, bytes.
  * Errors:    handlers answer; http_server_open: ERR_INVALID for an address that is none,
@@ -40,17 +40,17 @@ struct http_param {
 	struct str name, value;
 };
 
-/* Whom limits per address are counted for: an IPv4 address, or the /64 of an IPv6 address. */
+/* Limits per address count these: an IPv4 address, or the /64 of an IPv6 address. */
 struct http_client {
 	unsigned char bytes[8 + 1]; /* the last byte: which of both */
 };
 bool http_same_client(struct http_client a, struct http_client b);
 
-/* What is decided on the head of a request, before its body is taken. */
+/* The decision on the head of a request, before its body is taken. */
 enum http_admission {
 	HTTP_ADMITTED,
 	HTTP_ANSWERED, /* refused: *out is the answer */
-	HTTP_ADMIT_LATER, /* it takes long: to be asked again where waiting is allowed */
+	HTTP_ADMIT_LATER, /* it takes long: ask again on a worker */
 };
 
 struct route;
@@ -61,11 +61,11 @@ struct http_in {
 	struct http_param *params; /* of the query string; http_form_parse adds those of a form */
 	size_t params_n;
 	bool params_over; /* there were more than HTTP_PARAMS_MAX */
-	bool no_memory; /* part of what is here could not be kept: it is answered 503 */
+	bool no_memory; /* memory ran out while it was read: the answer is 503 */
 	struct str body;
 	/*
-	 * Where the body was not kept, the status that says why: 413 longer than the limit, 429 too
-	 * much at once from this address, 503 from all. Else 0.
+	 * 0, or why the body was dropped: 413 longer than the limit, 429 too much at once from this
+	 * address, 503 too much from all.
 	 */
 	int body_refused;
 	size_t body_bytes_max; /* the server's; admission may lower it */
@@ -94,7 +94,7 @@ struct http_out {
 	size_t fixed_len;
 	bool encoded; /* body is encoded already: leave it */
 	struct stream *stream; /* the server's: for http_flush */
-	bool failed; /* after http_flush: what was sent is not the whole answer */
+	bool failed; /* after http_flush: the rest of the answer is missing */
 	struct http_header headers[HTTP_HEADERS_MAX];
 	size_t headers_n;
 };
@@ -102,13 +102,13 @@ struct http_out {
 /* The first value of a parameter; the empty string (ptr NULL) when missing. */
 struct str http_param(const struct http_in *in, const char *name);
 bool http_has_param(const struct http_in *in, const char *name);
-/* Whether a body of the client's choice may be gzip, by its Accept-Encoding. */
+/* Whether the client accepts gzip, by its Accept-Encoding. */
 bool http_takes_gzip(const struct http_in *in);
 
 void http_add_header(struct http_out *out, const char *name, struct str value);
-/* Adds it unless there is one of that name, in any case. */
+/* Adds it unless there is one of that name already; case does not count. */
 void http_default_header(struct http_out *out, const char *name, struct str value);
-/* Replaces what the response holds, headers excepted: text/plain, a newline behind. */
+/* Replaces the response, except for its headers, by text/plain and a newline. */
 void http_text(struct http_out *out, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
 /*
@@ -122,9 +122,9 @@ bool http_is_streaming(const struct http_out *out);
 
 typedef void (*http_handler_fn)(void *ctx, struct http_in *in, struct http_out *out);
 /*
- * Asked before a body is taken: first on the receiving thread, where it must not wait, and after
- * HTTP_ADMIT_LATER once more on a worker. The body of a request that is refused is read and
- * dropped. A request without a body goes to the handler at once, which admits it itself.
+ * Called before a body is taken: first on the receiving thread, where it must not wait, and after
+ * HTTP_ADMIT_LATER once more on a worker. The body of a refused request is read and dropped. A
+ * request without a body goes to the handler at once; the handler admits it.
  */
 typedef enum http_admission (*http_admit_fn)(
 	void *ctx, struct http_in *in, struct http_out *out, bool may_wait);

@@ -16,8 +16,8 @@
  *
  * Invariants: a conn is in the list from libmicrohttpd's STARTED to its CLOSED notification, so its
  * socket is open while the lock is held and it is in the list. An exchange belongs to the receiving
- * thread, but between pool_submit and MHD_resume_connection to its worker; nobody frees it in
- * between. Of one that is sent while it is written, status and headers are nobody's to change.
+ * thread, except from pool_submit to MHD_resume_connection, when it belongs to its worker; nobody
+ * frees it meanwhile. Once a streamed answer has begun, nobody changes its status and headers.
  */
 #include <assert.h>
 #include <errno.h>
@@ -33,16 +33,15 @@
 
 #define SEND_TIMEOUT_NS (10 * NS_PER_MIN)
 #define FLUSH_NS NS_PER_S
-/* Where three quarters of the connections are taken, whoever delivers nothing is given less time.
- */
+/* When three quarters of the connections are taken, slow senders get less time. */
 #define CROWDED_TIMEOUT_NS (5 * NS_PER_S)
-/* Whoever is refused already has no claim to be waited for. */
+/* A refused request gets less time for its body. */
 #define REFUSED_BODY_TIMEOUT_NS (10 * NS_PER_S)
 #define WATCH_NS (200 * NS_PER_MS)
 #define QUEUE_MAX 4096
 #define SEND_BLOCK_BYTES (32u << 10)
 #define CONNECTION_MEMORY_BYTES (64u << 10) /* request line and headers */
-/* A body over its limit is read on and dropped that far, so that its sender reads the answer. */
+/* So much of a refused body is read and dropped, so that its sender reads the answer. */
 #define DISCARD_BYTES_MAX (64u << 20)
 
 /* ---- connections ---- */
@@ -69,7 +68,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 		c = calloc(1, sizeof(*c));
 		*socket_context = c;
 		if (!c || !info)
-			return; /* without it the handler refuses its requests */
+			return; /* on_request refuses its requests then */
 		c->fd = info->connect_fd;
 		mutex_lock(&s->lock);
 		conn_set(s, c, CONN_RECEIVING, NULL);
@@ -142,7 +141,7 @@ static void watch(void *ctx)
 
 /* ---- requests ---- */
 
-/* False: so much over the limit that its end is not waited for. */
+/* False: it passed DISCARD_BYTES_MAX; the connection ends. */
 static bool take_body(struct exchange *x, const char *data, size_t n)
 {
 	struct http_server *s = x->server;
@@ -155,7 +154,7 @@ static bool take_body(struct exchange *x, const char *data, size_t n)
 	return x->discarded <= DISCARD_BYTES_MAX;
 }
 
-/* A body announced so long that it would not be read to its end: answered before it comes. */
+/* Whether Content-Length is more than would be read to its end: answered before the body comes. */
 static bool announces_too_much(struct exchange *x)
 {
 	const char *text = MHD_lookup_connection_value(
@@ -192,7 +191,7 @@ static enum MHD_Result send_response(struct exchange *x)
 	for (size_t i = 0; i < out->headers_n; i++)
 		MHD_add_response_header(r, out->headers[i].name, out->headers[i].value.ptr);
 	if (!stream_started(&x->stream))
-		body_drop(&x->server->bodies, &x->body); /* however long the answer takes */
+		body_drop(&x->server->bodies, &x->body); /* the answer may take long to send */
 	rc = MHD_queue_response(x->connection, (unsigned)out->status, r);
 	MHD_destroy_response(r);
 	return rc;
@@ -237,12 +236,12 @@ static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
 static void refuse(struct exchange *x, enum handed handed)
 {
 	http_text(&x->out, 503,
-		handed == HANDED_NOT ? "the server is ending" : "too many requests wait already");
+		handed == HANDED_NOT ? "the server is ending" : "too many requests are waiting");
 }
 
 /* ---- admission, before the body ---- */
 
-/* Whatever the answer was to be: headers that describe it go too. */
+/* Replaces the answer, with the headers that describe it. */
 static void say_no_memory(struct http_out *out)
 {
 	buf_release(&out->body);
@@ -288,8 +287,8 @@ static void admit_later(void *ctx)
 }
 
 /*
- * Admission is known, and no byte of the body was read. Who asks before he sends is told before he
- * sends; others would not read it yet.
+ * The admission is known and no byte of the body was read. A sender that waits for "100 Continue"
+ * gets a refusal now; others would not read it before they have sent their body.
  */
 static enum MHD_Result admitted(struct exchange *x)
 {
@@ -299,8 +298,8 @@ static enum MHD_Result admitted(struct exchange *x)
 }
 
 /*
- * On the head alone: whether the body that follows is taken. libmicrohttpd calls again for the head
- * when a connection resumes that was suspended in its first call.
+ * Decides on the head whether the body is taken. libmicrohttpd calls again for the head when a
+ * connection resumes that was suspended in its first call.
  */
 static enum MHD_Result admit(struct exchange *x)
 {
@@ -308,7 +307,7 @@ static enum MHD_Result admit(struct exchange *x)
 	enum http_admission admission = HTTP_ADMITTED;
 	enum handed handed;
 
-	if (x->in.no_memory) { /* a head that lacks something proves nothing */
+	if (x->in.no_memory) { /* a head that is not complete cannot be judged */
 		say_no_memory(&x->out);
 		admission = HTTP_ANSWERED;
 	} else if (s->o.admit) {
@@ -330,7 +329,7 @@ static enum MHD_Result admit(struct exchange *x)
 
 /* ---- whole requests ---- */
 
-/* An answer is put together from many texts: one that is missing makes it a wrong one. */
+/* An answer is made of many buffers. If one of them failed, the answer is wrong and is replaced. */
 static void handle(struct http_server *s, struct exchange *x)
 {
 	uint64_t failures = buf_failures();
@@ -375,7 +374,7 @@ static void work(void *ctx)
 		MHD_resume_connection(x->connection);
 }
 
-/* The request is whole: to a worker, or, when there is no room for it, away with an answer. */
+/* The request is whole: it goes to a worker, or is refused when the queue is full. */
 static enum MHD_Result submit(struct exchange *x)
 {
 	enum handed handed;
@@ -418,7 +417,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	return x->submitted || x->admission == HTTP_ANSWERED ? send_response(x) : submit(x);
 }
 
-/* The worker is told that nobody takes what it writes; it waits for no lock of ours then. */
+/* Tells the worker that nobody reads its answer any more. */
 static void leave(struct exchange *x)
 {
 	mutex_assert_held(&x->server->lock);
@@ -539,7 +538,7 @@ static bool any_sending(const struct http_server *s)
 	return false;
 }
 
-/* Requests that are being answered get grace_ns, then they are canceled and waited for. */
+/* Running requests get grace_ns, then they are canceled; waits for all. */
 static void end_requests(struct http_server *s, int64_t grace_ns)
 {
 	int64_t deadline = clock_monotonic_ns() + grace_ns;

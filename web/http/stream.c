@@ -10,7 +10,7 @@
 #define GZIP_WINDOW_BITS (15 + 16) /* 16: gzip, not zlib */
 #define GZIP_MEMORY_LEVEL 8
 #define DEFLATE_ROOM (64u << 10)
-#define LOOK_NS (200 * NS_PER_MS) /* how often a waiting writer looks whether it is canceled */
+#define LOOK_NS (200 * NS_PER_MS) /* how often a waiting writer checks for cancellation */
 
 void stream_init(struct stream *s, void (*wake)(void *ctx), void *ctx)
 {
@@ -89,7 +89,7 @@ static enum err_code wait_for_room(struct stream *s, const atomic_bool *canceled
 			taken = s->taken;
 			deadline = clock_monotonic_ns() + STREAM_PATIENCE_NS;
 		} else if (clock_monotonic_ns() > deadline) {
-			return err_set(err, ERR_TIMEOUT, "the client does not take its answer");
+			return err_set(err, ERR_TIMEOUT, "the client does not read its answer");
 		}
 		cond_wait_until(&s->changed, &s->lock, clock_monotonic_ns() + LOOK_NS);
 	}

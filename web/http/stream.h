@@ -1,15 +1,15 @@
 /*
- * Stream: the way of a long answer from the worker that writes it to the thread that sends it.
+ * Stream: carries a long answer from the worker that writes it to the thread that sends it.
  *
- * The worker writes pieces, which are gzipped as they come where the client takes that. Up to
- * STREAM_READY_BYTES_MAX may wait to be sent; then the worker waits for the client, and gives up
- * where nothing is taken for STREAM_PATIENCE_NS. So the memory of an answer is bounded whatever its
- * length, and most answers fit into the room, so that a slow client does not hold their worker.
+ * The worker writes pieces, which are gzipped if the client takes gzip. Up to
+ * STREAM_READY_BYTES_MAX may wait to be sent. Then the worker waits for the client, and gives up
+ * after STREAM_PATIENCE_NS without progress. So the memory of an answer is bounded, and most
+ * answers fit, so that a slow client does not hold their worker.
  *
  * Errors:    ERR_CANCELED: the client is gone, or the server closes; ERR_TIMEOUT; ERR_NOMEM.
  * Ownership: the caller's memory; stream_release.
  * Threads:   one writes, one reads. wake is called under the lock, by the writer, at the first
- *            piece and when the reader was told to sleep.
+ *            piece and when the reader sleeps.
  */
 #ifndef WEB_HTTP_STREAM_H
 #define WEB_HTTP_STREAM_H
@@ -24,13 +24,13 @@
 #define STREAM_PATIENCE_NS (30 * INT64_C(1000000000))
 
 struct stream {
-	struct mutex lock; /* guards what is below, z excepted, which is the writer's */
+	struct mutex lock; /* guards the fields below, except z, which is the writer's */
 	struct cond changed;
 	struct buf ready;
 	size_t taken; /* of it */
 	bool started, ended, failed, gone;
 	bool asleep; /* the reader waits for wake */
-	struct z_stream_s *z; /* NULL: as it is */
+	struct z_stream_s *z; /* NULL: not gzipped */
 	void (*wake)(void *ctx);
 	void *ctx;
 };
@@ -41,10 +41,10 @@ void stream_release(struct stream *s);
 /* ---- the writer ---- */
 
 bool stream_started(struct stream *s);
-/* gzip counts at the first piece. */
+/* Only the first piece decides on gzip. */
 MUST_CHECK enum err_code stream_write(
 	struct stream *s, struct str piece, bool gzip, const atomic_bool *canceled, struct err *err);
-/* The last piece has been written, or no more will come: then the client is told by a break. */
+/* The last piece was written; failed: the answer is not complete, so the connection breaks. */
 void stream_end(struct stream *s, bool failed);
 
 /* ---- the reader ---- */

@@ -1,10 +1,10 @@
 /*
- * TLS of the server: certificate, key and the authorities of clients, read from PEM files together
- * and then immutable; and what is asked of a client's certificate.
+ * TLS of the server: certificate, key and the authorities of clients, read together from PEM files
+ * and never changed; and the checks of a client's certificate.
  *
  * Errors:    ERR_INVALID (names the file), ERR_NOT_FOUND, ERR_IO, ERR_LIMIT.
  * Ownership: tls_keys_open hands *out to the caller. GnuTLS uses chain and key during a handshake
- *            only; who replaces keys keeps the old ones until none can be under way.
+ *            only; keep replaced keys until no handshake can use them.
  * Threads:   immutable once open.
  * Source:    GnuTLS's manual; Go's crypto/tls for what the client_auth_types mean.
  */
@@ -21,8 +21,8 @@
 
 enum tls_client_auth {
 	TLS_NO_CLIENT_CERT,
-	TLS_REQUEST_CLIENT_CERT, /* ask, take whatever comes */
-	TLS_REQUIRE_ANY_CLIENT_CERT, /* one must come, whatever it is */
+	TLS_REQUEST_CLIENT_CERT, /* request one, accept any */
+	TLS_REQUIRE_ANY_CLIENT_CERT, /* require one, accept any */
 	TLS_VERIFY_CLIENT_CERT_IF_GIVEN,
 	TLS_REQUIRE_AND_VERIFY_CLIENT_CERT,
 };
@@ -50,7 +50,7 @@ MUST_CHECK enum err_code tls_keys_open(const char *cert_file, const char *key_fi
 	const char *ca_file, struct tls_keys **out, struct err *err);
 void tls_keys_close(struct tls_keys *k); /* NULL is fine */
 
-/* Whether the client's certificate is what `auth` asks for; else `why` says what is wrong. */
+/* Whether the client's certificate satisfies `auth`; if not, `why` says what is wrong. */
 bool tls_client_allowed(
 	const struct tls_keys *k, enum tls_client_auth auth, gnutls_session_t session, struct buf *why);
 

@@ -13,10 +13,8 @@
 
 #define HASH_BYTES 60u /* "$2b$10$", 22 characters of salt, 31 of hash */
 #define CREDENTIALS_BYTES_MAX 4096u
-#define VERDICTS_MAX 256u /* of each kind: refusals never push out those who are let in */
-#define VERDICT_WAYS \
-	8u /* places that a verdict may stand in: the one not used longest gives way \
-		*/
+#define VERDICTS_MAX 256u /* of each kind: refusals never replace accepted users */
+#define VERDICT_WAYS 8u /* places for a verdict: the least recently used is replaced */
 #define RUNNING_MAX 2u
 #define WAITING_MAX 16u
 #define FOLLOWERS_MAX 32u
@@ -29,7 +27,7 @@ struct verdict {
 
 /* A verification that runs or waits; on the stack of its thread. */
 struct check {
-	struct check *next; /* in the order they came */
+	struct check *next; /* in the order of arrival */
 	struct http_client client;
 	const unsigned char *key;
 	bool running, ousted;
@@ -37,7 +35,7 @@ struct check {
 
 struct users {
 	unsigned char secret[KEY_BYTES];
-	struct mutex lock; /* guards what follows */
+	struct mutex lock; /* guards the fields below */
 	struct cond changed;
 	struct verdict good[VERDICTS_MAX], bad[VERDICTS_MAX];
 	uint64_t clock;
@@ -57,12 +55,13 @@ enum err_code users_check_hash(struct str hash, struct err *err)
 	if (hash.len != HASH_BYTES || hash.ptr[4] < '0' || hash.ptr[4] > '9' || hash.ptr[5] < '0' ||
 		hash.ptr[5] > '9' || hash.ptr[6] != '$')
 		return err_set(
-			err, ERR_INVALID, "not a whole bcrypt hash: it has %u characters", HASH_BYTES);
+			err, ERR_INVALID, "not a whole bcrypt hash: one has %u characters", HASH_BYTES);
 	for (size_t i = 7; i < hash.len; i++) {
 		char c = hash.ptr[i];
 
 		if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '.' && c <= '9')))
-			return err_set(err, ERR_INVALID, "not a bcrypt hash: a character that is none of its");
+			return err_set(
+				err, ERR_INVALID, "not a bcrypt hash: a character that bcrypt does not use");
 	}
 	cost = (unsigned)(hash.ptr[4] - '0') * 10 + (unsigned)(hash.ptr[5] - '0');
 	if (cost < 4 || cost > USERS_BCRYPT_COST_MAX)
@@ -193,7 +192,7 @@ static unsigned count(const struct users *u, struct http_client client, bool run
 	return n;
 }
 
-/* The first that came whose address has nothing running. */
+/* The first in the queue whose address has nothing running. */
 static const struct check *next_to_run(const struct users *u)
 {
 	mutex_assert_held(&u->lock);
@@ -203,7 +202,7 @@ static const struct check *next_to_run(const struct users *u)
 	return NULL;
 }
 
-/* The last that came for the address with most places, if that has more than `fair`. */
+/* The last in the queue of the address with most places, if it has more than `fair`. */
 static struct check *greediest(const struct users *u, unsigned fair)
 {
 	struct check *worst = NULL;
@@ -217,7 +216,7 @@ static struct check *greediest(const struct users *u, unsigned fair)
 	return worst;
 }
 
-/* A place in the queue for an address; false: it has its share, or nobody gives way. */
+/* Joins the queue. False: the address has its share, or no other address has more. */
 static bool join(struct users *u, struct check *c)
 {
 	struct check **at = &u->checks, *worst;
@@ -255,7 +254,7 @@ static void part(struct users *u, const struct check *c)
 	cond_broadcast(&u->changed);
 }
 
-/* Waits for its turn; false: it had to give way to others. */
+/* Waits for its turn. False: it lost its place to another address. */
 static bool take_turn(struct users *u, struct check *c)
 {
 	while (!c->ousted && (u->running == RUNNING_MAX || next_to_run(u) != c))
@@ -270,7 +269,7 @@ static bool take_turn(struct users *u, struct check *c)
 	return true;
 }
 
-/* password is NUL-terminated; one that holds a NUL itself is never right, at the same cost. */
+/* password is NUL-terminated. One that contains a NUL is always wrong, and takes as long. */
 static bool compute(struct str password, struct str hash, bool *good)
 {
 	struct crypt_data *data = calloc(1, sizeof(*data));
@@ -300,7 +299,7 @@ static bool is_checked(const struct users *u, const unsigned char *key)
 	return false;
 }
 
-/* The requests of a page come together with one password: one verdict for all of them. */
+/* A page sends many requests with one password at once: they share one verdict. */
 static enum users_verdict follow(struct users *u, const unsigned char *key)
 {
 	bool good;
@@ -369,8 +368,7 @@ enum users_verdict users_verify(
 	is_known = hash.len == HASH_BYTES;
 	if (!is_known)
 		hash = known.v[hash_bytes(name.ptr, name.len, 0) % known.n].value;
-	/* A name that is not known gets a verdict of its own: never that of whose hash it borrows.
-	 */
+	/* An unknown name is verified against another user's hash, and has a verdict of its own. */
 	if (!make_key(u, name, password, hash, key))
 		return USERS_BUSY;
 	mutex_lock(&u->lock);

@@ -1,12 +1,12 @@
 /*
  * Users: names and passwords of HTTP's Basic authentication against bcrypt hashes.
  *
- * bcrypt is slow by design, so verdicts are kept: bounded, under a keyed hash of name, password and
- * stored hash, so that no password is held and a changed file makes old verdicts useless. A name
- * that is not known costs what a known one does. At most two hashes are computed at once, one for
- * an address, and few wait: of one address not more than its share, and when all places are taken,
- * who waits for the address with most of them gives way. So guessing takes neither the server's
- * workers nor the queue away from others.
+ * bcrypt is slow by design, so a bounded number of verdicts is cached. The key is a keyed hash of
+ * name, password and stored hash: no password is kept, and a changed file makes old verdicts
+ * useless. An unknown name takes as long as a known one. At most two hashes are computed at once,
+ * one for an address, and few wait. An address has a share of the queue; when the queue is full,
+ * the address with most places loses one. So guessing takes neither workers nor the queue away from
+ * others.
  *
  * Errors:    ERR_INVALID for a hash that is not bcrypt; the message does not show the hash.
  * Ownership: users_open hands *out to the caller.
@@ -33,12 +33,12 @@ void users_close(struct users *u); /* NULL is fine */
 enum users_verdict {
 	USERS_OK,
 	USERS_REFUSED,
-	USERS_BUSY, /* too many verifications of this address run or wait, or of all */
+	USERS_BUSY, /* too many verifications run or wait, of this address or of all */
 	USERS_LATER, /* the verdict is not known yet, and may_wait is false */
 };
 
 /*
- * Of an Authorization header against `known`: name -> hash, each checked before. known.n > 0.
+ * Verifies an Authorization header against `known`: name -> hash, each checked before; not empty.
  * scratch holds the decoded header.
  */
 struct users_request {
@@ -48,7 +48,7 @@ struct users_request {
 };
 enum users_verdict users_verify(
 	struct users *u, struct labels known, const struct users_request *r, struct arena *scratch);
-/* Hashes computed so far: what the cache saves is measured by it. */
+/* Hashes computed so far, to measure what the cache saves. */
 uint64_t users_computed(struct users *u);
 
 #endif

@@ -89,7 +89,7 @@ static bool read_enum(const json_t *v, const ProtobufCEnumDescriptor *d, int *ou
 static enum err_code read_message(
 	struct reader *r, const ProtobufCMessageDescriptor *d, const json_t *v, ProtobufCMessage **out);
 
-/* One value, to where it is kept in its message or array. */
+/* Writes one value to its place in the message or array. */
 static enum err_code read_value(
 	struct reader *r, const ProtobufCFieldDescriptor *f, const json_t *v, void *to)
 {
@@ -214,7 +214,7 @@ enum err_code pyroscope_json_read(struct arena *a, const ProtobufCMessageDescrip
 	json_t *root = json_loadb(text, body.len, 0, &where);
 	enum err_code rc;
 
-	/* A number may be past 64 bits, where a double is asked for. */
+	/* For a double the number may be past 64 bits. */
 	if (!root && json_error_code(&where) == json_error_numeric_overflow)
 		root = json_loadb(text, body.len, JSON_DECODE_INT_AS_REAL, &where);
 	if (!root)

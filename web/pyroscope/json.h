@@ -1,10 +1,10 @@
 /*
- * Messages of protobuf-c as JSON and back, by their descriptors, as proto3 lays it down: names in
- * camelCase (snake_case is taken too), 64 bits as strings, enums by name, bytes in base64, fields
- * that have their default left out, unknown ones passed over.
+ * Messages of protobuf-c as JSON and back, by their descriptors, as proto3 defines it: names in
+ * camelCase (snake_case is accepted too), 64 bits as strings, enums by name, bytes in base64;
+ * fields with their default are left out, unknown ones ignored.
  *
  * Errors:    ERR_INVALID (names the field), ERR_LIMIT and ERR_NOMEM from the arena.
- * Ownership: a message that was read lives in the arena.
+ * Ownership: messages read live in the arena.
  * Threads:   any.
  */
 #ifndef WEB_PYROSCOPE_JSON_H

@@ -1,8 +1,8 @@
 /*
- * Profiles: merged as a flame graph, a tree or pprof, and two of them compared.
+ * Profiles merged as a flame graph, a tree or pprof; differences of two.
  *
- * Each is one query: merge(selector) over (start, end], or the difference of two with windows of
- * their own.
+ * Each is one query: merge(selector) over (start, end], or the difference of two, each with its
+ * window.
  */
 #include "base/clock.h"
 #include "base/quote.h"
@@ -39,7 +39,10 @@ static enum err_code add_selector(struct pyroscope_call *c, const char *type_id,
 	return rc;
 }
 
-/* What was left out of a selection is an answer to another question, so these are refused. */
+/*
+ * These would narrow the selection. Ignoring them would answer another question, so they are
+ * refused.
+ */
 static enum err_code no_ids(size_t profiles, size_t traces, size_t spans, struct err *err)
 {
 	if (!profiles && !traces && !spans)
@@ -127,7 +130,7 @@ static enum err_code fill_graph(
 	return ERR_OK;
 }
 
-/* Nothing merged is a graph of an empty root. */
+/* Without profiles the graph is an empty root. */
 static enum err_code layout(const struct result *r, bool is_diff, const struct flame_options *o,
 	struct arena *a, struct flame_picture *out, struct err *err)
 {
@@ -179,7 +182,7 @@ static enum err_code answer_tree(struct pyroscope_call *c, const struct result *
 
 /* ---- pprof ---- */
 
-/* Of the stacks that begin with the options' call site, if they have one. */
+/* Only of the stacks that begin with the call site of the options, if there is one. */
 static enum err_code encode_pprof(const struct result *r, const struct flame_options *f,
 	struct arena *a, struct buf *out, struct err *err)
 {
@@ -197,7 +200,7 @@ static enum err_code encode_pprof(const struct result *r, const struct flame_opt
 			return rc;
 	}
 	if (!kept.n)
-		return ERR_OK; /* a profile of nothing has no bytes */
+		return ERR_OK; /* an empty profile has no bytes */
 	if ((rc = render_pprof(&kept, &o, &p, err)))
 		return rc;
 	for (uint32_t i = 0; i < p->strings_n; i++) {
@@ -231,7 +234,7 @@ static enum err_code answer_pprof_json(
 	return pyroscope_answer(c, &m.base, err);
 }
 
-/* wrapped: as a field of SelectMergeStacktraces' answer, else it is the answer. */
+/* wrapped: a field of the answer of SelectMergeStacktraces, else the whole answer. */
 static enum err_code answer_pprof(struct pyroscope_call *c, const struct result *r, bool wrapped,
 	const struct flame_options *o, struct arena *a, struct err *err)
 {
@@ -425,7 +428,7 @@ enum err_code pyroscope_diff(
 		goto out;
 	buf_add_char(&text, ')');
 	if (empty)
-		rc = err_set(err, ERR_INVALID, "a side of the difference ends where it starts");
+		rc = err_set(err, ERR_INVALID, "a side of the difference has no length");
 	if (!rc && !(rc = pyroscope_run(c, &text, &qo, &q, err))) {
 		o.canceled = query_stop_flag(q);
 		rc = end(q, answer_diff(c, query_result(q), &o, query_arena(q), err), err);

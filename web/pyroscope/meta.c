@@ -1,8 +1,8 @@
 /*
- * Names: profile types, labels, their values, series, and since when there is anything.
+ * Names: profile types, labels, their values, series, and since when there is data.
  *
- * Labels are answered as they are stored. The one exception is __profile_type__, which is no label
- * of ours: it is answered where it is asked for by name.
+ * Labels are answered as they are stored, except for __profile_type__, which is not stored. It is
+ * answered when asked for by name.
  */
 #include <stdlib.h>
 
@@ -23,11 +23,11 @@ typedef Epimetheus__Pyroscope__ProfileType type_message;
 struct view {
 	struct arena *arena;
 	struct db_querier *q;
-	struct pyroscope_selector *selectors; /* at least one: {} where none was given */
+	struct pyroscope_selector *selectors; /* at least one: {} if none was given */
 	size_t selectors_n;
 };
 
-/* From the start of time where neither is said: then Pyroscope asks what it has at hand. */
+/* Without times all that is stored, as in Pyroscope. */
 static enum err_code open_querier(
 	struct view *v, struct pyroscope_call *c, int64_t start_ms, int64_t end_ms, struct err *err)
 {
@@ -69,7 +69,7 @@ static enum err_code view_open(struct view *v, struct pyroscope_call *c, char *c
 	return rc ? rc : read_selectors(v, matchers, n, err);
 }
 
-/* Says in a header what was met while reading. */
+/* Adds a header with the warnings met while reading. */
 static enum err_code view_end(
 	struct view *v, struct pyroscope_call *c, enum err_code rc, struct err *err)
 {
@@ -86,7 +86,7 @@ static enum err_code view_end(
 	return rc;
 }
 
-/* What the database tests: the matchers, and the profile's name of each type. */
+/* Matchers for the database: those of the selector and the profile's name of each type. */
 static enum err_code matchers_of(struct view *v, const struct pyroscope_selector *s,
 	struct matcher **out, size_t *n, struct err *err)
 {
@@ -182,7 +182,7 @@ static enum err_code answer_types(
 	if (n)
 		qsort(types, n, sizeof(*types), cmp_type);
 	for (size_t i = 0; i < n; i++) {
-		/* One of ours of six parts and one of five have one id. */
+		/* Our types of six and of five parts have one id. */
 		if (i && !cmp_type(&types[i - 1], &types[i]))
 			continue;
 		list[m.n_profile_types] = &items[i];
@@ -209,7 +209,7 @@ enum err_code pyroscope_profile_types(
 	return view_end(&v, c, rc, err);
 }
 
-/* Types of a series that a selector means. */
+/* The types of a series that a selector selects. */
 static enum err_code types_of(struct view *v, const struct pyroscope_selector *s,
 	const struct db_series *series, struct profile_type **out, size_t *n, struct err *err)
 {
@@ -246,7 +246,7 @@ static enum err_code type_ids(
 	size_t m_n, n = 0, types_n = 0;
 	enum err_code rc;
 
-	if (s->matchers_n == 0) { /* no series has to be looked at */
+	if (s->matchers_n == 0) { /* no need to look at series */
 		rc = db_profile_types(v->q, v->arena, &types, &types_n, err);
 		return rc ? rc : add_ids(v, s, types, types_n, to, err);
 	}
@@ -314,7 +314,7 @@ enum err_code pyroscope_label_values(
 	enum err_code rc;
 
 	if (!label_name_valid(name))
-		return err_set(err, ERR_INVALID, "name is to be that of a label");
+		return err_set(err, ERR_INVALID, "name is not the name of a label");
 	rc = view_open(&v, c, r->matchers, r->n_matchers, r->start, r->end, err);
 	epimetheus__pyroscope__label_values_response__init(&m);
 	if (!rc && !(rc = collect(&v, &name, &values, err)) &&

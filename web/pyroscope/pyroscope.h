@@ -7,15 +7,15 @@
  *            (ERR_INVALID), unimplemented 501 (ERR_UNSUPPORTED), resource_exhausted 429
  *            (ERR_LIMIT), deadline_exceeded 504, canceled 499, unavailable 503, not_found 404,
  *            internal 500 (all others).
- * Ownership: requests live in the arena of the HTTP request; a method answers while what its
- *            answer points to is open.
+ * Ownership: requests live in the arena of the HTTP request; a method answers before it closes what
+ *            its answer points to.
  * Threads:   workers; a call belongs to one.
  * Source:    proto/pyroscope.proto; https://connectrpc.com/docs/protocol, unary.
  */
 #ifndef WEB_PYROSCOPE_PYROSCOPE_H
 #define WEB_PYROSCOPE_PYROSCOPE_H
 
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "proto/pyroscope.pb-c.h"
 #include "web/pyroscope/selector.h"
 #include "web/router/router.h"
@@ -42,9 +42,9 @@ route_fn pyroscope_handle;
 extern const struct pyroscope_method pyroscope_methods[];
 extern const size_t pyroscope_methods_n;
 
-/* ---- pyroscope_rpc.c ---- */
+/* ---- rpc.c ---- */
 
-/* A request's message from the bytes of a body. */
+/* Decodes the message in a body. */
 MUST_CHECK enum err_code pyroscope_decode(struct arena *a, const ProtobufCMessageDescriptor *d,
 	bool json, struct str body, ProtobufCMessage **out, struct err *err);
 /* Writes the answer. */
@@ -52,13 +52,13 @@ MUST_CHECK enum err_code pyroscope_answer(
 	struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err);
 /* Protobuf that is encoded already. */
 void pyroscope_answer_wire(struct pyroscope_call *c, struct str wire);
-/* NUL-terminated UTF-8 for a message: what is none, and NULs, become U+FFFD. NULL: no memory. */
+/* NUL-terminated UTF-8 for a message: other bytes and NULs become U+FFFD. NULL: out of memory. */
 char *pyroscope_text(struct arena *a, struct str s);
-/* (start, end] in nanoseconds. ERR_INVALID where they are out of order or of reach. */
+/* (start, end] in nanoseconds. ERR_INVALID if they are out of order or out of range. */
 MUST_CHECK enum err_code pyroscope_times(
 	int64_t start_ms, int64_t end_ms, int64_t *start_ns, int64_t *end_ns, struct err *err);
 
-/* ---- pyroscope_meta.c ---- */
+/* ---- meta.c ---- */
 
 typedef enum err_code pyroscope_fn(
 	struct pyroscope_call *c, const ProtobufCMessage *request, struct err *err);
@@ -69,17 +69,17 @@ pyroscope_fn pyroscope_profile_types, pyroscope_label_names, pyroscope_label_val
 MUST_CHECK enum err_code pyroscope_pairs(
 	struct arena *a, struct labels ls, Epimetheus__Pyroscope__LabelPair ***out, struct err *err);
 
-/* ---- pyroscope_select.c, pyroscope_merge.c ---- */
+/* ---- select.c, merge.c ---- */
 
 pyroscope_fn pyroscope_select_series, pyroscope_stacktraces, pyroscope_profile, pyroscope_diff;
 
 /*
- * A query's text evaluated for a call; its cancel flag and timeout are the call's. What the result
- * warns of goes into the answer's header.
+ * Evaluates a query for a call, with the call's cancel flag and timeout. Warnings go into the
+ * answer's header.
  */
 MUST_CHECK enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
 	struct query_options *o, struct query **out, struct err *err);
-/* Refuses what we do not have: stacks as a profile for the compiler names them. */
+/* Refuses go_pgo, which is not supported. */
 MUST_CHECK enum err_code pyroscope_no_pgo(
 	const Epimetheus__Pyroscope__StackTraceSelector *s, struct err *err);
 

@@ -1,8 +1,8 @@
 /*
- * Connect's unary calls: what a body is, who answers it, and how the answer or an error is written.
+ * Connect's unary calls: decodes the body, calls the method, writes the answer or the error.
  *
- * Errors before a method is asked keep plain HTTP: 405, 415, 413; all others are connect's JSON,
- * whatever the request's encoding.
+ * Errors before a method is called are plain HTTP: 405, 415, 413. All others are connect's JSON,
+ * whatever the encoding of the request.
  */
 #include <zlib.h>
 
@@ -91,12 +91,12 @@ static enum err_code read_headers(struct pyroscope_call *c, struct err *err)
 
 	if (version.len && !str_is(version, "1"))
 		return err_set(
-			err, ERR_INVALID, "Connect-Protocol-Version is to be \"1\", not %s", QUOTED(version));
+			err, ERR_INVALID, "Connect-Protocol-Version must be \"1\", not %s", QUOTED(version));
 	if (!timeout.len)
 		return ERR_OK;
 	if (timeout.len > TIMEOUT_DIGITS_MAX || !str_to_u64(timeout, &ms))
 		return err_set(err, ERR_INVALID,
-			"Connect-Timeout-Ms is to be a number of at most %u digits, not %s", TIMEOUT_DIGITS_MAX,
+			"Connect-Timeout-Ms must be a number of at most %u digits, not %s", TIMEOUT_DIGITS_MAX,
 			QUOTED(timeout));
 	if (ms == 0)
 		return err_set(err, ERR_TIMEOUT, "Connect-Timeout-Ms is 0");
@@ -180,7 +180,7 @@ enum err_code pyroscope_decode(struct arena *a, const ProtobufCMessageDescriptor
 	*out = protobuf_c_message_unpack(
 		d, &allocator, body.len, body.len ? (const uint8_t *)body.ptr : (const uint8_t *)"");
 	if (!*out)
-		return err_set(err, ERR_INVALID, "the body is no %s in protobuf", d->short_name);
+		return err_set(err, ERR_INVALID, "the body is not a %s in protobuf", d->short_name);
 	return ERR_OK;
 }
 
@@ -276,7 +276,7 @@ void pyroscope_handle(struct web *w, struct http_in *in, struct http_out *out)
 
 	c.json = type_is(in->content_type, JSON_TYPE);
 	if (!c.json && !type_is(in->content_type, PROTO_TYPE)) {
-		http_text(out, 415, "Content-Type is to be " PROTO_TYPE " or " JSON_TYPE);
+		http_text(out, 415, "Content-Type must be " PROTO_TYPE " or " JSON_TYPE);
 		http_add_header(out, "Accept-Post", STR(PROTO_TYPE ", " JSON_TYPE));
 		return;
 	}

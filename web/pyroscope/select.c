@@ -1,9 +1,8 @@
 /*
  * SelectSeries: total(merge by (group_by) (selector)) at steps.
  *
- * A point is what stands in (t - step, t]: amounts summed, gauges as their mean over the step. As
- * an average it is the mean of the profiles in there, of whatever series of the group.
- * Steps in which nothing was scraped have no point.
+ * A point is the sum over (t - step, t]; of gauges it is the mean over the step. As an average it
+ * is the mean of the group's profiles in the step. A step without profiles has no point.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -59,7 +58,7 @@ static enum err_code read_options(
 	if (rc)
 		return rc;
 	if (!(r->step >= 0.001 && r->step <= STEP_SECONDS_MAX))
-		return err_set(err, ERR_INVALID, "step is to be seconds, 0.001 at least");
+		return err_set(err, ERR_INVALID, "step must be seconds, at least 0.001");
 	if (r->limit < 0)
 		return err_set(err, ERR_INVALID, "limit is negative");
 	o->step_ns = llround(r->step * 1000) * NS_PER_MS;
@@ -76,8 +75,8 @@ static enum err_code add_grouping(struct buf *text, char *const *names, size_t n
 		return err_set(err, ERR_LIMIT, "%zu labels in group_by, limit %u", n, GROUP_BY_MAX);
 	for (size_t i = 0; i < n; i++) {
 		if (!label_name_valid(str_of(names[i])))
-			return err_set(
-				err, ERR_INVALID, "group_by: %s is no name of a label", QUOTED(str_of(names[i])));
+			return err_set(err, ERR_INVALID, "group_by: %s is not the name of a label",
+				QUOTED(str_of(names[i])));
 		buf_printf(text, "%s%s", i ? "," : " by (", names[i]);
 	}
 	buf_add_cstr(text, n ? ") (" : "(");
@@ -105,7 +104,7 @@ static enum err_code add_sum(const Epimetheus__Pyroscope__SelectSeriesRequest *r
 	return ERR_OK;
 }
 
-/* All there is over the number of profiles it is of. */
+/* The sum divided by the number of profiles. */
 static enum err_code add_average(const Epimetheus__Pyroscope__SelectSeriesRequest *r,
 	const struct pyroscope_selector *s, int64_t step_ns, struct buf *text, struct err *err)
 {
@@ -157,7 +156,7 @@ struct ranked {
 	size_t at;
 };
 
-/* The greatest first; equal ones as they came. */
+/* Greatest first; equal ones keep their order. */
 static int by_sum(const void *a, const void *b)
 {
 	const struct ranked *l = a, *r = b;
@@ -229,7 +228,7 @@ enum err_code pyroscope_select_series(
 
 	if (!rc && r->stack_trace_selector && r->stack_trace_selector->n_call_site)
 		rc = err_set(
-			err, ERR_UNSUPPORTED, "stack_trace_selector.call_site is supported for profiles alone");
+			err, ERR_UNSUPPORTED, "stack_trace_selector.call_site is supported for profiles only");
 	if (!rc && !(rc = read_options(r, &o, err)) && !(rc = write_query(c, r, &o, &text, err)))
 		rc = pyroscope_run(c, &text, &o, &q, err);
 	if (!rc) {

@@ -1,7 +1,7 @@
 #include "web/pyroscope/selector.h"
 
 #include "base/quote.h"
-#include "promql/syntax/names.h"
+#include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
 
 #define DELTA STR(":delta")
@@ -85,7 +85,7 @@ static enum err_code add_type(
 	return read_type(a, id, &s->types[s->types_n++], err);
 }
 
-/* The matchers on the type are taken out. */
+/* Copies the matchers; those on the type become types. */
 static enum err_code take_matchers(
 	struct arena *a, struct pyroscope_selector *s, const struct selector *from, struct err *err)
 {
@@ -102,7 +102,7 @@ static enum err_code take_matchers(
 		}
 		if (m->op != MATCH_EQ)
 			return err_set(err, ERR_INVALID,
-				PYROSCOPE_TYPE_LABEL " can be matched by = alone, not by %s", match_op_name(m->op));
+				PYROSCOPE_TYPE_LABEL " can only be matched by =, not by %s", match_op_name(m->op));
 		if ((rc = add_type(a, s, m->value, err)))
 			return rc;
 	}
@@ -158,7 +158,7 @@ void pyroscope_selector_release(struct pyroscope_selector *s)
 	*s = (struct pyroscope_selector){ 0 };
 }
 
-/* Any text as an expression that matches it alone. */
+/* Writes a regular expression that matches exactly the text. */
 static void add_literal(struct buf *out, struct str s)
 {
 	for (size_t i = 0; i < s.len; i++) {

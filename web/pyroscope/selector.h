@@ -1,9 +1,9 @@
 /*
  * Pyroscope's selectors, `<type id>{k="v"}`, `{__profile_type__="<type id>", k="v"}` and `{}`, as
- * selectors of ours.
+ * our selectors.
  *
- * An id has five parts and means our types of five and of six alike; with ":delta" behind it those
- * of six alone. Names of our language (cpu, heap) stand for what they stand for there.
+ * An id has five parts and means our types of five and of six parts; with ":delta" behind it only
+ * those of six. Aliases of our language (cpu, heap) work here too.
  *
  * Errors:    ERR_INVALID: "<the text>: <what is wrong>".
  * Ownership: in the arena but for compiled regexes: pyroscope_selector_release before the arena.
@@ -27,7 +27,7 @@ struct pyroscope_type {
 
 struct pyroscope_selector {
 	struct parsed *parsed; /* NULL: no matchers */
-	struct matcher *matchers; /* but for those on the type */
+	struct matcher *matchers; /* except those on the type */
 	size_t matchers_n;
 	struct pyroscope_type types[PYROSCOPE_TYPES_MAX]; /* all of them must fit */
 	size_t types_n;
@@ -40,7 +40,7 @@ void pyroscope_selector_release(struct pyroscope_selector *s);
 
 /* As a selector of our language that selects the columns of the type. */
 void pyroscope_selector_print(struct buf *out, const struct pyroscope_selector *s);
-/* Whether a type is the one that is meant; true where none is named. */
+/* Whether the selector means the type; true if it names none. */
 bool pyroscope_selector_fits(const struct pyroscope_selector *s, const struct profile_type *t);
 /* The five parts of a type's name, which are its id. */
 void pyroscope_type_print(struct buf *out, const struct profile_type *t);

@@ -1,5 +1,7 @@
 #include "web/render/call_site.h"
 
+#include <assert.h>
+
 #include "promql/frame.h"
 #include "web/render/frame_tree.h"
 
@@ -11,10 +13,11 @@ struct site {
 	struct arena *arena;
 	const struct partition *p;
 	struct pruned pruned;
-	uint32_t *depth; /* per stack node: frames of the path it has, n: all; OFF: others */
+	/* Per stack node: how many frames of the path it has so far, n: all; OFF: it left the path. */
+	uint32_t *depth;
 };
 
-/* Names are made only where a stack is on the path so far: of few locations. */
+/* Names are made only for locations of stacks that are still on the path, which are few. */
 static enum err_code walk_location(struct site *s, uint32_t id, uint32_t *depth, struct err *err)
 {
 	const struct sym_location *l = sym_location(s->p, id);
@@ -76,7 +79,7 @@ static enum err_code keep_cells(
 	return ERR_OK;
 }
 
-/* A sum of some of the cells: with values of both signs it may be beyond that of all. */
+/* The sum of some cells may overflow where that of all does not, if there are both signs. */
 static enum err_code sum_cells(struct profile_value *p, size_t *n, struct err *err)
 {
 	bool over = false;
@@ -100,6 +103,7 @@ enum err_code call_site_keep(const struct profile_value *p, const struct str *pa
 	struct part *parts = arena_array(a, struct part, p->parts_n + 1);
 	enum err_code rc = ERR_OK;
 
+	assert((path || !path_n) && path_n < OFF);
 	if (!parts)
 		return arena_fail(a, "call_site", err);
 	*out = *p;

@@ -1,12 +1,14 @@
 #include "web/render/flame.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "web/render/frame_origin.h"
 
 #define NO_NODE UINT32_MAX
 
-/* A box of the picture: a node, or what was left out below one. */
+/* A box of the picture: a node, or the sum of the children that were left out of one. */
 struct box {
 	uint32_t node; /* NO_NODE: an "other" leaf */
 	int64_t total[2]; /* the same sides as in the tree */
@@ -17,7 +19,7 @@ struct box {
 struct flame {
 	struct arena *arena;
 	struct frame_tree tree;
-	const struct frame_origin *origins; /* per name of the tree; NULL: not asked for */
+	const struct frame_origin *origins; /* per name of the tree; NULL: not requested */
 	bool is_diff;
 	char *kept; /* per node */
 	int64_t (*other)[2]; /* per node: totals of the children left out */
@@ -45,8 +47,8 @@ static int descending(const void *a, const void *b)
 }
 
 /*
- * The max_nodes heaviest. A parent is as heavy as its child at least and comes before it, so with a
- * node its parent is kept too.
+ * Keeps the max_nodes heaviest. A parent is at least as heavy as its child and comes before it,
+ * so the parent of a kept node is kept too.
  */
 static enum err_code choose_nodes(struct flame *f, size_t max_nodes, struct err *err)
 {
@@ -121,7 +123,7 @@ static enum err_code order_children(struct flame *f, struct err *err)
 
 /* ---- rows ---- */
 
-/* "total" is 0 and "other", where there is one, stands behind all names of the tree. */
+/* "total" is 0. "other" comes behind all names of the tree. */
 static uint32_t name_number(struct flame *f, const struct box *b)
 {
 	uint32_t name;
@@ -193,7 +195,7 @@ static struct box root_box(const struct flame *f)
 		.self = { root->self[0], root->self[1] } };
 }
 
-/* Every kept node and at most one "other" below each. */
+/* Each kept node, and at most one "other" below each. */
 static size_t boxes_max(const struct flame *f)
 {
 	return 2 * ((size_t)f->children_n + 1);
@@ -202,17 +204,10 @@ static size_t boxes_max(const struct flame *f)
 static enum err_code add_row(
 	struct flame *f, struct flame_picture *out, size_t *cap, size_t boxes, struct err *err)
 {
-	struct flame_row *grown, row = { .n = 0 };
+	struct flame_row row = { .n = 0 };
 
-	if (out->rows_n == *cap) {
-		*cap = *cap ? *cap * 2 : 64;
-		if (!(grown = arena_array(f->arena, struct flame_row, *cap)))
-			return arena_fail(f->arena, "flame graph", err);
-		if (out->rows_n)
-			memcpy(grown, out->rows, out->rows_n * sizeof(*grown));
-		out->rows = grown;
-	}
-	if (!(row.v = arena_alloc_raw(f->arena, boxes * (f->is_diff ? 7 : 4), sizeof(*row.v))))
+	if (!arena_array_room(f->arena, &out->rows, out->rows_n, 1, cap) ||
+		!(row.v = arena_alloc_raw(f->arena, boxes * (f->is_diff ? 7 : 4), sizeof(*row.v))))
 		return arena_fail(f->arena, "flame graph", err);
 	out->rows[out->rows_n++] = row;
 	return ERR_OK;
@@ -238,6 +233,7 @@ static enum err_code add_levels(struct flame *f, struct flame_picture *out, stru
 			add_numbers(f, &row[i], end, &out->rows[out->rows_n - 1]);
 			next_n += add_children(f, &row[i], next + next_n);
 		}
+		assert(next_n <= max);
 		swap = row;
 		row = next;
 		next = swap;
@@ -300,7 +296,7 @@ static enum err_code add_files(struct flame *f, struct flame_picture *out, struc
 		out->name_lines[i + 1] = o->line;
 	}
 	map_release(&known);
-	return ok ? ERR_OK : err_set(err, ERR_NOMEM, "flame graph: out of memory");
+	return ok ? ERR_OK : err_nomem(err, "flame graph");
 }
 
 static enum err_code flame_init(struct flame *f, const struct profile_value *p,
@@ -308,6 +304,7 @@ static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 {
 	enum err_code rc;
 
+	assert(o->max_nodes > 0 && (o->call_site || !o->call_site_n));
 	*f = (struct flame){ .arena = a, .is_diff = p->is_diff };
 	if ((rc = frame_tree_init(&f->tree, a, err)))
 		return rc;
@@ -361,7 +358,7 @@ enum err_code flame_tree(const struct profile_value *p, const struct flame_optio
 
 	if (!rc && !(stack = arena_array(a, struct box, boxes_max(&f))))
 		rc = arena_fail(a, "flame graph", err);
-	/* A tree without boxes has no bytes at all. */
+	/* A tree without boxes is empty. */
 	if (!rc && f.tree.nodes[0].total[0] > 0)
 		stack[n++] = root_box(&f);
 	while (!rc && n > 0) {
@@ -378,7 +375,7 @@ enum err_code flame_tree(const struct profile_value *p, const struct flame_optio
 	}
 	frame_tree_release(&f.tree);
 	if (!rc && buf_failed(out))
-		rc = err_set(err, ERR_NOMEM, "flame graph: out of memory");
+		rc = err_nomem(err, "flame graph");
 	return rc;
 }
 

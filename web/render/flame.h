@@ -1,13 +1,13 @@
 /*
  * Flame graphs ("flamebearer"): names, and a row of numbers per level.
  *
- * single: [dx, total, self, name] per box; double (diffs): [dx, total, self] of the base, the same
- * of the new side, name. x = end of the previous box in the row + dx; children start at their
+ * single: [dx, total, self, name] per box; double (diffs): [dx, total, self] of the base, then of
+ * the new side, then name. x = end of the previous box in the row + dx; children start at their
  * parent's x + self. names[0] is "total", the root's.
  *
- * With files each name has an index into files and a line: where its function is defined, of
- * several functions of one name the one that costs most (web/render/frame_origin.h). files[0] is
- * "": not known, as of "total" and "other".
+ * With `files` each name has an index into files and a line: where its function is defined. Of
+ * several functions of one name it is the one that costs most (web/render/frame_origin.h).
+ * files[0] is "": not known, as for "total" and "other".
  *
  * Ownership: pictures and scratch in the arena.
  */
@@ -19,7 +19,7 @@
 #include "web/render/render.h"
 
 struct flame_options {
-	size_t max_nodes; /* above 0; lighter boxes fold into an "other" below their callers */
+	size_t max_nodes; /* above 0; lighter boxes are summed up as "other" below their callers */
 	/* Root first: only stacks that begin with these frames count. */
 	const struct str *call_site;
 	size_t call_site_n;
@@ -36,7 +36,7 @@ struct flame_picture {
 	bool is_diff;
 	struct str *names;
 	size_t names_n;
-	struct str *files; /* NULL: not asked for; each once, in the order of names */
+	struct str *files; /* NULL: not requested; each once, in the order of names */
 	size_t files_n;
 	uint32_t *name_files; /* per name, as is name_lines */
 	int64_t *name_lines;
@@ -50,13 +50,14 @@ MUST_CHECK enum err_code flame_layout(const struct profile_value *p, const struc
 	struct arena *a, struct flame_picture *out, struct err *err);
 
 /*
- * Pyroscope's tree bytes: box after box, a caller before what it calls: name, self, how many boxes
- * are below it; lengths and numbers are varints. The root has no name. Of a diff the new side.
+ * Pyroscope's tree bytes. Callers come before what they call. A box is its name, self, and how
+ * many boxes are below it; lengths and numbers are varints. The root's name is empty. Of a diff
+ * it is the new side.
  */
 MUST_CHECK enum err_code flame_tree(const struct profile_value *p, const struct flame_options *o,
 	struct arena *a, struct buf *out, struct err *err);
 
-/* The object behind the key "flamebearer". */
+/* Writes the object of the key "flamebearer". */
 MUST_CHECK enum err_code render_flame(
 	struct json *j, const struct profile_value *p, const struct render_options *o, struct err *err);
 

@@ -4,9 +4,9 @@
 #include "web/render/render.h"
 
 /*
- * Readers of the format split a line at each ';' and know no escape: inside a name it is ':', as
- * the collapsers of perf's output write it. What does not print is escaped. A name stands in many
- * lines, so this is done once, before.
+ * Readers of the format split a line at each ';' and know no escape, so in a name it becomes ':',
+ * as in the collapsers of perf's output. Other bytes that do not print are escaped. This is done
+ * once per name, since a name is in many lines.
  */
 static enum err_code make_names(struct frame_tree *t, struct arena *a, struct err *err)
 {
@@ -56,7 +56,7 @@ static enum err_code print_tree(const struct frame_tree *t, bool is_diff,
 		if ((rc = render_flush(o, out, err)))
 			return rc;
 	}
-	return buf_failed(out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
+	return buf_failed(out) ? err_nomem(err, "answer") : ERR_OK;
 }
 
 enum err_code render_folded(

@@ -5,9 +5,9 @@
 #include "promql/frame.h"
 #include "web/render/render.h"
 
-#define UNCHECKED 4096u /* nodes between looks at whether the answer is wanted */
+#define UNCHECKED 4096u /* nodes between checks for cancellation */
 
-/* A frame is counted as often as it stands in a stack; doubles do not overflow by that. */
+/* Counts a frame as often as it is in a stack. Doubles do not overflow by that. */
 static enum err_code sum_functions(const struct frame_tree *t, const struct profile_value *profile,
 	const struct part *part, double *functions, struct err *err)
 {

@@ -1,11 +1,11 @@
 /*
- * Origins: in which file, on which line the functions of a frame tree are defined.
+ * Origins: the file and line where the functions of a frame tree are defined.
  *
- * A name may be several functions' (of two programs, or static functions of two files): the one
- * that costs most names file and line, the cost of every frame of it counted, both sides of a
- * diff; what runs in two jobs are two functions. Among equals the first file in the order of bytes
- * counts, then the first line. Functions without a file do not count; names of binaries and
- * NO_STACK have none.
+ * Several functions may have one name (of two programs, or static functions of two files). Then
+ * the one that costs most gives file and line: the cost is that of all its frames, of both sides
+ * of a diff. One function in two jobs counts as two. Of equal ones the first file in byte order
+ * wins, then the first line. Functions without a file do not count; names of binaries and
+ * NO_STACK have no origin.
  *
  * Errors:    ERR_NOMEM, ERR_LIMIT from the tree's arena; ERR_CANCELED.
  * Ownership: in the tree's arena; files point into symbols.
@@ -19,10 +19,10 @@
 struct frame_origin {
 	struct str file; /* empty: not known */
 	int64_t line; /* 0: not known */
-	double cost; /* of the function that names them */
+	double cost; /* of the function that the file and line are of */
 };
 
-/* *out: per name of the tree, which p was added to. */
+/* *out has an entry per name of the tree. p was added to the tree before. */
 MUST_CHECK enum err_code frame_origins(const struct frame_tree *t, const struct profile_value *p,
 	struct frame_origin **out, struct err *err);
 

@@ -1,20 +1,21 @@
 #include "web/render/frame_tree.h"
 
+#include <assert.h>
+
+#include "base/array.h"
 #include "promql/frame.h"
 #include "web/render/render.h"
 
-#define UNCHECKED 4096u /* nodes, cells, between looks at whether the tree is wanted */
+#define UNCHECKED 4096u /* nodes or cells between checks for cancellation */
 
 enum err_code frame_tree_init(struct frame_tree *t, struct arena *a, struct err *err)
 {
-	*t = (struct frame_tree){ .arena = a, .cap = 1024, .names_cap = 256 };
+	*t = (struct frame_tree){ .arena = a };
 	map_init(&t->node_map);
 	map_init(&t->name_map);
-	t->nodes = arena_array(a, struct tree_node, t->cap);
-	t->names = arena_array(a, struct str, t->names_cap);
-	if (!t->nodes || !t->names)
+	if (!arena_array_room(a, &t->nodes, 0, 1, &t->cap))
 		return arena_fail(a, "frame tree", err);
-	t->n = 1;
+	t->nodes[t->n++] = (struct tree_node){ 0 };
 	return ERR_OK;
 }
 
@@ -33,21 +34,15 @@ static enum err_code intern_name(
 	struct frame_tree *t, struct str name, uint32_t *out, struct err *err)
 {
 	uint64_t hash = hash_bytes(name.ptr, name.len, 0);
-	struct str *grown;
 
 	*out = map_find(&t->name_map, hash, name_eq, t, &name);
 	if (*out != MAP_NONE)
 		return ERR_OK;
-	if (t->names_n == t->names_cap) {
-		t->names_cap *= 2;
-		if (!(grown = arena_array(t->arena, struct str, t->names_cap)))
-			return arena_fail(t->arena, "frame tree", err);
-		memcpy(grown, t->names, t->names_n * sizeof(*grown));
-		t->names = grown;
-	}
+	if (!arena_array_room(t->arena, &t->names, t->names_n, 1, &t->names_cap))
+		return arena_fail(t->arena, "frame tree", err);
 	*out = t->names_n;
 	if (!map_add(&t->name_map, hash, *out))
-		return err_set(err, ERR_NOMEM, "frame tree: out of memory");
+		return err_nomem(err, "frame tree");
 	t->names[t->names_n++] = name;
 	return ERR_OK;
 }
@@ -67,22 +62,17 @@ static bool child_eq(const void *ctx, const void *key, uint32_t id)
 static enum err_code find_child(
 	struct frame_tree *t, uint32_t parent, uint32_t name, uint32_t *out, struct err *err)
 {
-	struct tree_node key = { .parent = parent, .name = name }, *grown;
+	struct tree_node key = { .parent = parent, .name = name };
 	uint64_t hash = hash_u64((uint64_t)parent << 32 | name);
 
 	*out = map_find(&t->node_map, hash, child_eq, t, &key);
 	if (*out != MAP_NONE)
 		return ERR_OK;
-	if (t->n == t->cap) {
-		t->cap *= 2;
-		if (!(grown = arena_array(t->arena, struct tree_node, t->cap)))
-			return arena_fail(t->arena, "frame tree", err);
-		memcpy(grown, t->nodes, t->n * sizeof(*grown));
-		t->nodes = grown;
-	}
+	if (!arena_array_room(t->arena, &t->nodes, t->n, 1, &t->cap))
+		return arena_fail(t->arena, "frame tree", err);
 	*out = t->n;
 	if (!map_add(&t->node_map, hash, *out))
-		return err_set(err, ERR_NOMEM, "frame tree: out of memory");
+		return err_nomem(err, "frame tree");
 	t->nodes[t->n++] = key;
 	return ERR_OK;
 }
@@ -90,12 +80,14 @@ static enum err_code find_child(
 enum err_code frame_tree_child(
 	struct frame_tree *t, uint32_t parent, struct str name, uint32_t *out, struct err *err)
 {
-	enum err_code rc = intern_name(t, name, out, err);
+	enum err_code rc;
 
+	assert(parent < t->n && name.ptr);
+	rc = intern_name(t, name, out, err);
 	return rc ? rc : find_child(t, parent, *out, out, err);
 }
 
-/* What a partition's nodes and locations became. */
+/* Adds a part: maps its nodes and locations to nodes and names of the tree. */
 struct adding {
 	struct frame_tree *t;
 	const struct partition *p;
@@ -112,20 +104,14 @@ static enum err_code names_of(
 {
 	const struct sym_location *l = sym_location(x->p, location);
 	struct arena *a = x->t->arena;
-	uint32_t *grown, skip;
+	uint32_t skip;
 	struct str name;
 	enum err_code rc;
 
 	*n = l->lines_n ? l->lines_n : 1;
 	if (!x->first_name[location]) {
-		if (x->names_n + *n > x->names_cap) {
-			x->names_cap = (x->names_cap + *n) * 2 + 256;
-			if (!(grown = arena_alloc_raw(a, x->names_cap, sizeof(*grown))))
-				return arena_fail(a, "frame tree", err);
-			if (x->names_n)
-				memcpy(grown, x->names, x->names_n * sizeof(*grown));
-			x->names = grown;
-		}
+		if (!arena_array_room(a, &x->names, x->names_n, *n, &x->names_cap))
+			return arena_fail(a, "frame tree", err);
 		for (uint32_t i = 0; i < *n; i++) {
 			name = (x->t->addresses ? frame_address_name : frame_name)(
 				a, x->p, l, l->lines_n ? &l->lines[i] : NULL);
@@ -169,7 +155,7 @@ static void add_cell(struct tree_node *node, const struct cell *c, int side)
 		node->self[0] += c->value;
 		node->self[1] += c->base;
 	} else {
-		node->self[v < 0] += v < 0 ? -v : v; /* profile_totals: none is INT64_MIN */
+		node->self[v < 0] += v < 0 ? -v : v; /* not INT64_MIN: see profile_totals */
 	}
 }
 
@@ -182,6 +168,7 @@ static enum err_code add_part(struct frame_tree *t, uint32_t below, const struct
 
 	if (part->n == 0)
 		return ERR_OK;
+	assert(part->cells[0].stack <= part->cells[part->n - 1].stack); /* cells are in order */
 	nodes = part->cells[part->n - 1].stack + 1;
 	if ((rc = pruned_init(&x.pruned, p, part, t->arena, err)))
 		return rc;
@@ -219,6 +206,7 @@ static enum err_code add_parts(
 {
 	enum err_code rc = ERR_OK;
 
+	assert(below < t->n);
 	for (size_t i = 0; i < p->parts_n && !rc; i++)
 		rc = add_part(t, below, p, &p->parts[i], side, err);
 	return rc;
@@ -233,21 +221,24 @@ enum err_code frame_tree_add(
 enum err_code frame_tree_add_signed(
 	struct frame_tree *t, uint32_t below, const struct profile_value *p, int side, struct err *err)
 {
+	assert(side == 0 || side == 1);
 	return add_parts(t, below, p, side, err);
 }
 
 enum err_code frame_tree_keep(
 	struct frame_tree *t, const struct str *path, size_t n, struct err *err)
 {
-	uint32_t *depth = arena_array(t->arena, uint32_t, t->n); /* of the path, up to this node */
+	/* How many frames of the path a node has so far. */
+	uint32_t *depth = arena_array(t->arena, uint32_t, t->n);
 
+	assert(path && n > 0 && n < UINT32_MAX);
 	if (!depth)
 		return arena_fail(t->arena, "frame tree", err);
 	for (uint32_t i = 0; i < t->n; i++) {
 		struct tree_node *node = &t->nodes[i];
 		uint32_t above = i ? depth[node->parent] : 0;
 
-		/* UINT32_MAX: off the path; n: on it to its end, or below that. */
+		/* n: it has all of the path; UINT32_MAX: it left the path. */
 		if (i == 0)
 			depth[i] = 0;
 		else if (above == UINT32_MAX || above == n)

@@ -1,9 +1,10 @@
+#include <assert.h>
+
 #include "base/clock.h"
 #include "web/render/flame.h"
 #include "web/render/render.h"
 
-/* Seconds with as many digits as they need, at most to the millisecond, as Prometheus prints times.
- */
+/* Seconds with up to three digits behind the point, as Prometheus prints times. */
 static void add_time(struct json *j, int64_t t_ns)
 {
 	json_double(j, (double)(t_ns / NS_PER_MS) / 1e3);
@@ -129,7 +130,10 @@ static enum err_code add_series(
 	return ERR_OK;
 }
 
-/* A table for whoever knows vectors only: a row's function is a label, its flat cost the value. */
+/*
+ * A table for clients that know only vectors: the function of a row is a label, its flat cost the
+ * value.
+ */
 static void add_rows(struct json *j, const struct top_table *t, int64_t t_ns)
 {
 	for (size_t i = 0; i < t->n; i++) {
@@ -190,6 +194,7 @@ enum err_code render_json(
 {
 	enum err_code rc = ERR_OK;
 
+	assert(r->type != RESULT_SCRAPE); /* only pprof holds one */
 	json_object(j);
 	json_key(j, "resultType");
 	json_cstr(j, type_names[r->type == RESULT_TOP && o->numbers_only ? RESULT_VECTOR : r->type]);
@@ -212,6 +217,6 @@ enum err_code render_json(
 		return rc;
 	json_object_end(j);
 	if (buf_failed(j->out))
-		return err_set(err, ERR_NOMEM, "answer: out of memory");
+		return err_nomem(err, "answer");
 	return ERR_OK;
 }

@@ -1,5 +1,7 @@
 #include "web/render/notices.h"
 
+#include <assert.h>
+
 #include "base/quote.h"
 #include "proto/pprof.h"
 
@@ -46,13 +48,20 @@ static enum err_code list(
 	enum err_code rc;
 
 	out->n = 0;
+	assert((n->warnings || !n->warnings_n) && (n->infos || !n->infos_n));
 	rc = add_kind(out, false, n->warnings, n->warnings_n, a, err);
-	return rc ? rc : add_kind(out, true, n->infos, n->infos_n, a, err);
+	if (!rc)
+		rc = add_kind(out, true, n->infos, n->infos_n, a, err);
+	assert(out->n <= NOTICES_MAX + 2);
+	return rc;
 }
 
 /* ---- the header ---- */
 
-/* A code point as ASCII within quotes; its length in s, which is not empty and prints. */
+/*
+ * Appends a code point as ASCII for a quoted string. Returns its length in s, which is printable
+ * and not empty.
+ */
 static size_t add_ascii(struct buf *out, struct str s)
 {
 	uint32_t code;
@@ -118,7 +127,7 @@ static bool take(struct str *s, char c)
 	return true;
 }
 
-/* Up to the next blank, which goes too. */
+/* Takes a word and the blank behind it. */
 static bool take_word(struct str *s, struct str *word)
 {
 	const char *blank = s->len ? memchr(s->ptr, ' ', s->len) : NULL;

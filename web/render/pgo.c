@@ -3,19 +3,23 @@
  *
  * The compiler weighs call edges: caller, callee, and the line of the call counted from the
  * caller's first line. It takes them from the two innermost locations of a stack, with all lines
- * that were inlined there: a location is what a return address stands for, and only a call between
- * the last two of them is known to have been made while the sample was taken. So locations stay as
- * they are, whole, and of each stack the innermost RENDER_PGO_LOCATIONS. What no edge depends on
- * goes: mappings, labels, columns, and the line of a leaf, from which nothing is called.
+ * that were inlined there: a location is a return address, and only a call between the last two
+ * is known to have been made while the sample was taken. So locations are kept whole, and of each
+ * stack the innermost RENDER_PGO_LOCATIONS. Mappings, labels, columns and the line of a leaf are
+ * dropped, since no edge depends on them.
  *
- * Frames are one and the same to the compiler if function, line and address are, and then there is
- * no edge between them, nor twice the same one in a stack. An address itself says nothing, so what
- * is kept is which locations of a stack share one: a location's address is its place in the stack,
- * or that of the first with the same address. A leaf whose function stands in its stack once more
- * keeps its line. A location without a function stays, too: edges over it have a weight.
+ * To the compiler two frames are the same if function, line and address are. It makes no edge
+ * between such frames, and the same edge only once per stack. The address itself does not matter,
+ * only which locations of a stack share one: so a location gets as its address its place in the
+ * stack, or the place of the first location with the same address. A leaf whose function is in
+ * its stack again keeps its line. A location without a function is kept, since edges over it have
+ * a weight.
  *
  * Source: Go's cmd/internal/pgo, internal/profile/graph.go.
  */
+#include <assert.h>
+
+#include "base/array.h"
 #include "base/map.h"
 #include "web/render/notices.h"
 #include "web/render/profile.h"
@@ -32,7 +36,7 @@ struct pgo {
 	const struct pprof *in;
 	struct pprof_builder *b;
 	uint32_t *functions; /* per function of the input: its index in the output + 1 */
-	struct pprof_line *lines; /* of the location at hand */
+	struct pprof_line *lines; /* of the current location */
 	uint32_t lines_cap;
 	struct pgo_stack *stacks;
 	uint32_t stacks_n, stacks_cap;
@@ -65,7 +69,7 @@ static uint32_t function_of(struct pgo *x, uint32_t function)
 {
 	const struct pprof_function *f = &x->in->functions[function];
 	struct str *strings = x->in->strings;
-	/* A compiler knows functions by their symbols, not by what is shown of them. */
+	/* The compiler knows functions by their symbols, not by the names that are shown. */
 	uint32_t name = f->system_name ? f->system_name : f->name;
 
 	if (!x->functions[function])
@@ -115,8 +119,7 @@ static enum err_code find_location(
 	*out = pprof_builder_location(x->b, key->l, key->lines, key->l.line_n);
 	if (*out >= p->locations_n)
 		return arena_fail(x->arena, "answer", err);
-	return map_add(&x->location_map, hash, *out) ? ERR_OK :
-												   err_set(err, ERR_NOMEM, "answer: out of memory");
+	return map_add(&x->location_map, hash, *out) ? ERR_OK : err_nomem(err, "answer");
 }
 
 /* ---- stacks ---- */
@@ -132,22 +135,15 @@ static enum err_code add_stack(struct pgo *x, const struct pgo_stack *s, struct 
 {
 	uint64_t hash = hash_bytes(s->locations, s->n * sizeof(*s->locations), 0);
 	uint32_t id = map_find(&x->stack_map, hash, stack_eq, x, s);
-	struct pgo_stack *grown;
 
 	if (id != MAP_NONE) {
 		x->stacks[id].value = duration_sum(x->stacks[id].value, s->value);
 		return ERR_OK;
 	}
-	if (x->stacks_n == x->stacks_cap) {
-		x->stacks_cap = x->stacks_cap ? x->stacks_cap * 2 : 256;
-		if (!(grown = arena_alloc_raw(x->arena, x->stacks_cap, sizeof(*grown))))
-			return arena_fail(x->arena, "answer", err);
-		if (x->stacks_n)
-			memcpy(grown, x->stacks, x->stacks_n * sizeof(*grown));
-		x->stacks = grown;
-	}
+	if (!arena_array_room(x->arena, &x->stacks, x->stacks_n, 1, &x->stacks_cap))
+		return arena_fail(x->arena, "answer", err);
 	if (!map_add(&x->stack_map, hash, x->stacks_n))
-		return err_set(err, ERR_NOMEM, "answer: out of memory");
+		return err_nomem(err, "answer");
 	x->stacks[x->stacks_n++] = *s;
 	return ERR_OK;
 }
@@ -159,7 +155,7 @@ static bool same_function(const struct pgo *x, uint32_t a, uint32_t b)
 	return a == b || (f->name == g->name && f->start_line == g->start_line);
 }
 
-/* Whether the function of the first line stands in the stack once more. */
+/* Whether the function of the leaf's innermost line is in the stack again. */
 static bool leaf_recurs(const struct pgo *x, const uint32_t *ids, uint32_t n)
 {
 	const struct pprof_location *leaf = &x->in->locations[ids[0]], *l;
@@ -180,14 +176,11 @@ static enum err_code add_location(
 	const struct pprof_location *l = &x->in->locations[ids[at]];
 	struct location_key key = { .l = { .mapping = PPROF_NONE, .line_n = l->line_n } };
 
+	assert(at < n && n <= RENDER_PGO_LOCATIONS);
 	while (x->in->locations[ids[key.l.address]].address != l->address)
 		key.l.address++;
-	if (l->line_n > x->lines_cap) {
-		x->lines_cap = l->line_n * 2;
-		x->lines = arena_array(x->arena, struct pprof_line, x->lines_cap);
-		if (!x->lines)
-			return arena_fail(x->arena, "answer", err);
-	}
+	if (!arena_array_room(x->arena, &x->lines, 0, l->line_n, &x->lines_cap))
+		return arena_fail(x->arena, "answer", err);
 	for (uint32_t i = 0; i < l->line_n; i++) {
 		const struct pprof_line *line = &x->in->lines[l->line_first + i];
 
@@ -273,6 +266,7 @@ enum err_code render_pgo(
 	if ((rc = render_profiles_of(r, o->arena, "pgo", &v, &n, err)) ||
 		(rc = check_type(v, n, err)) || (rc = render_pprof(r, o, &in, err)))
 		return rc;
+	assert(in->types_n == 1); /* values are one per sample */
 	x.in = in;
 	map_init(&x.location_map);
 	map_init(&x.stack_map);

@@ -1,14 +1,17 @@
 /*
- * A result as one pprof profile: all elements merged, the labels in which they differ as sample
+ * A result as one pprof profile: all elements merged. Labels in which they differ become sample
  * labels.
  */
+#include <assert.h>
+
 #include "base/gzip/gzip.h"
-#include "promql/pprof_profiles.h"
+#include "promql/pprof/profiles.h"
 #include "web/render/notices.h"
 #include "web/render/profile.h"
 #include "web/render/render.h"
 
 #define GZIP_LEVEL 1 /* twice as fast as the default for a tenth more bytes */
+#define SCRAPE_GZIP_LEVEL 6
 
 /* ---- what to render ---- */
 
@@ -47,6 +50,7 @@ enum err_code render_differing_labels(const struct profile_value *const *v, size
 	struct str *differing;
 	enum err_code rc;
 
+	assert(n > 0);
 	*out_n = 0;
 	labels_builder_init(&names, a, (struct labels){ 0 });
 	for (size_t i = 0; i < n; i++)
@@ -117,11 +121,29 @@ enum err_code render_encode_gz(const struct pprof *p, struct buf *out, struct er
 	return rc;
 }
 
+static enum err_code scrape_gz(
+	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
+{
+	const struct notices notices = notices_of(r);
+	struct pprof scrape = *r->scrape;
+	struct buf wire = { 0 };
+	enum err_code rc;
+
+	if (!(rc = notices_add_comments(&notices, o->arena, &scrape, err)) &&
+		!(rc = pprof_encode(&scrape, &wire, err)))
+		rc = gzip_compress(buf_str(&wire), SCRAPE_GZIP_LEVEL, out, err);
+	buf_release(&wire);
+	return rc;
+}
+
 enum err_code render_pprof_gz(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
 	struct pprof *p;
-	enum err_code rc = render_pprof(r, o, &p, err);
+	enum err_code rc;
 
+	if (r->type == RESULT_SCRAPE)
+		return scrape_gz(r, o, out, err);
+	rc = render_pprof(r, o, &p, err);
 	return rc ? rc : render_encode_gz(p, out, err);
 }

@@ -1,20 +1,20 @@
 /*
- * Rendering: the result of a query as JSON, pprof, folded stacks, speedscope's JSON and text.
+ * Rendering: the result of a query as JSON, pprof, pgo, folded stacks, speedscope's JSON or text.
  *
- * Formats that hold one profile merge several elements: their differing labels become sample
- * labels (pprof) or an outermost frame (folded). For pprof, ask the engine to keep sample labels
- * (query_options.keep_sample_labels), or they are gone. Speedscope holds several.
+ * Formats that hold one profile merge several elements: labels that differ become sample labels
+ * (pprof) or an outermost frame (folded). For pprof, query_options.keep_sample_labels has to be
+ * set, or sample labels are lost. Speedscope holds several profiles.
  *
- * A long answer need not stand in memory as a whole: with options.flush, what was written so far is
- * given away each time it passes RENDER_FLUSH_BYTES. pprof is one message and is packed whole, up
- * to RENDER_PPROF_BYTES_MAX.
+ * A long answer is not held in memory as a whole: options.flush takes what was written each time
+ * it passes RENDER_FLUSH_BYTES. pprof is one message and is packed whole, up to
+ * RENDER_PPROF_BYTES_MAX.
  *
- * Errors:    ERR_CANCELED where options.canceled says so, soon after it does; ERR_INVALID where the
- *            result is of a type that the format cannot hold ("format=pprof wants profiles, the
- *            query gives a vector"), or elements differ in unit; ERR_NOMEM, ERR_LIMIT from the
- *            arena. On error nothing of what was appended to the output is of use.
- * Ownership: scratch and struct pprof live in the arena given: query_arena(q) is the one to pass.
- *            They point into the query's symbols, so render before query_close.
+ * Errors:    ERR_CANCELED soon after options.canceled is set; ERR_INVALID if the format cannot
+ *            hold the result's type ("format=pprof wants profiles, the query gives a vector"), or
+ *            elements differ in unit; ERR_NOMEM, ERR_LIMIT from the arena. On an error the output
+ *            is of no use.
+ * Ownership: scratch and struct pprof are in options.arena: pass query_arena(q). They point into
+ *            the query's symbols, so render before query_close.
  * Threads:   those of the query.
  */
 #ifndef WEB_RENDER_RENDER_H
@@ -34,20 +34,18 @@
 
 struct render_options {
 	struct arena *arena;
-	size_t max_nodes; /* of a flame graph; 0: RENDER_NODES_DEFAULT; above RENDER_NODES_MAX: that
-					   */
-	bool files; /* of a flame graph: where functions are defined */
+	size_t max_nodes; /* of a flame graph; 0: RENDER_NODES_DEFAULT; at most RENDER_NODES_MAX */
+	bool files; /* of a flame graph: with files and lines of functions */
 	size_t rows_max; /* of format=text for profiles; 0: all */
-	bool numbers_only; /* JSON: a table's rows as a vector of flat costs */
-	/* Takes what `out` holds and empties it; NULL: all stays there. */
+	bool numbers_only; /* JSON: tables as vectors of flat costs */
+	/* Takes what `out` holds and empties it; NULL: the answer stays in `out`. */
 	enum err_code (*flush)(void *ctx, struct buf *out, struct err *err);
 	void *flush_ctx;
-	/* Nobody wants the answer any more, or its time is up (query_stop_flag); NULL: is not
-	 * asked. */
+	/* The client left, or time is up (query_stop_flag). May be NULL. */
 	const atomic_bool *canceled;
 };
 
-/* For long loops. canceled may be NULL. */
+/* Checks for cancellation, in long loops. canceled may be NULL. */
 static inline enum err_code render_wanted(const atomic_bool *canceled, struct err *err)
 {
 	return canceled && atomic_load_explicit(canceled, memory_order_relaxed) ?
@@ -70,43 +68,65 @@ static inline enum err_code render_flush(
 	return o->flush(o->flush_ctx, out, err);
 }
 
+/*
+ * The formats that web/api and epitool offer. A new one is a file here with its write function,
+ * and a row of the table in formats.c.
+ */
+struct render_format {
+	const char *name; /* as in format=name */
+	const char *content_type;
+	const char *disposition; /* Content-Disposition; NULL: shown, not saved */
+	bool encoded; /* gzipped already */
+	bool sample_labels; /* wants query_options.keep_sample_labels */
+	bool whole_scrapes; /* holds RESULT_SCRAPE */
+	/* NULL for JSON: render_json writes a value into the envelope of the caller. */
+	enum err_code (*write)(
+		const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
+};
+extern const struct render_format render_formats[];
+extern const size_t render_formats_n;
+#define RENDER_JSON (&render_formats[0])
+const struct render_format *render_format_find(struct str name); /* NULL: there is none */
+
 /* The value of "data": {"resultType":"profiles","result":[...]} and so on. */
 MUST_CHECK enum err_code render_json(
 	struct json *j, const struct result *r, const struct render_options *o, struct err *err);
 
-/* All elements merged to one profile, one sample type. */
+/* Merges all elements into one profile with one sample type. */
 MUST_CHECK enum err_code render_pprof(
 	const struct result *r, const struct render_options *o, struct pprof **out, struct err *err);
-/* The same encoded and gzipped, as `go tool pprof URL` takes it. */
+/*
+ * The same encoded and gzipped, as `go tool pprof URL` takes it. A scrape is sent as it was
+ * scraped.
+ */
 MUST_CHECK enum err_code render_pprof_gz(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
 /*
- * For `go build -pgo`: a CPU profile with names and lines alone, each stack cut to its innermost
- * RENDER_PGO_LOCATIONS locations, with what is inlined there. ERR_INVALID for other profiles and
- * diffs, and where no function says on which line it starts.
+ * For `go build -pgo`: a CPU profile with only names and lines, each stack cut to its innermost
+ * RENDER_PGO_LOCATIONS locations. ERR_INVALID for other profiles and diffs, and if no function
+ * has a start line.
  */
 MUST_CHECK enum err_code render_pgo(
 	const struct result *r, const struct render_options *o, struct pprof **out, struct err *err);
 MUST_CHECK enum err_code render_pgo_gz(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
-/* speedscope.app's file format, sampled: a profile per element, of a diff one for each side. */
+/* speedscope.app's file format, sampled: a profile per element, of a diff one per side. */
 MUST_CHECK enum err_code render_speedscope(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
 /*
  * "root;...;leaf value\n"; ';' in a name becomes ':'. A frame without a name is its place in its
- * binary, "[libx.so+0x1f]". Of a diff two columns, "stack base new\n", as difffolded.pl writes and
- * flamegraph.pl reads them.
+ * binary, "[libx.so+0x1f]". A diff has two columns, "stack base new\n", as difffolded.pl writes
+ * and flamegraph.pl reads them.
  */
 MUST_CHECK enum err_code render_folded(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
 /*
- * As `go tool pprof -top -nodefraction=0 -nodecount=rows_max` prints what render_pprof gives; of
- * top(k, ...) its rows, of costs a line "labels value" per element, of a scalar or string the
- * value.
+ * Profiles and top(k, ...) as `go tool pprof -top -nodefraction=0 -nodecount=rows_max` prints
+ * them; costs as a line "labels value" per element; a scalar or string as its value.
  */
 MUST_CHECK enum err_code render_text(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);

@@ -1,9 +1,11 @@
 /*
- * speedscope.app's file format: frames by name, and per profile a list of stacks and their weights.
- * The stacks are those of the flame graph: pruned, inlined frames included, of one name merged.
+ * speedscope.app's file format: frames by name, and per profile a list of stacks and their
+ * weights. Stacks are those of the flame graph: pruned, with inlined frames, merged by name.
  *
  * Source: https://www.speedscope.app/file-format-schema.json
  */
+#include <assert.h>
+
 #include "web/render/frame_tree.h"
 #include "web/render/profile.h"
 #include "web/render/render.h"
@@ -11,9 +13,8 @@
 #define SCHEMA "https://www.speedscope.app/file-format-schema.json"
 
 /*
- * One profile of the file: an element, of a diff one of its sides. Weights cannot be below 0, so
- * where there are costs that are, they are a profile of their own, and the two add up to what
- * percentages refer to.
+ * A profile of the file: an element, or one side of a diff. Weights cannot be negative, so
+ * negative costs are a second profile. The two add up to what percentages refer to.
  */
 struct sheet {
 	const struct profile_value *p;
@@ -25,15 +26,15 @@ struct sheet {
 struct speedscope {
 	const struct render_options *o;
 	struct json j;
-	struct frame_tree tree; /* elements side by side below its root, as sheets name them */
+	struct frame_tree tree; /* elements side by side below its root */
 	struct sheet *sheets;
 	size_t sheets_n;
-	uint32_t *root_of; /* per node: that of its element */
-	uint32_t *frame_of; /* per name: its place among the frames + 1; 0: only an element's root */
+	uint32_t *root_of; /* per node: the root of its element */
+	uint32_t *frame_of; /* per name: its index among the frames + 1; 0: only an element's root */
 	uint32_t *path;
 };
 
-/* The units the format knows; others are plain numbers. */
+/* The units that the format knows; others are plain numbers. */
 static const char *unit_of(struct str unit)
 {
 	static const char *const known[] = { "nanoseconds", "microseconds", "milliseconds", "seconds",
@@ -45,7 +46,7 @@ static const char *unit_of(struct str unit)
 	return "none";
 }
 
-/* Costs of one side that are below 0. */
+/* Whether a side has negative costs. */
 static bool has_negative(const struct profile_value *p, int side)
 {
 	for (size_t i = 0; i < p->parts_n; i++)
@@ -98,7 +99,7 @@ static enum err_code add_sheets(
 	if (labels.len)
 		buf_printf(&title, " " STR_FMT, STR_ARG(labels));
 	if (buf_failed(&title))
-		rc = err_set(err, ERR_NOMEM, "answer: out of memory");
+		rc = err_nomem(err, "answer");
 	for (int side = p->is_diff ? 1 : 0; side >= 0 && !rc; side--)
 		rc = add_side(x, p, side, buf_str(&title), err);
 	buf_release(&title);
@@ -208,11 +209,15 @@ static enum err_code write_sheet(struct speedscope *x, const struct sheet *s, st
 	return ERR_OK;
 }
 
-/* The format has no comments, but what is shown above the picture. */
+/*
+ * The format has no comments, so the first warning is in the name, which is shown above the
+ * picture.
+ */
 static enum err_code write_name(struct speedscope *x, const struct result *r, struct err *err)
 {
 	struct str name = x->sheets[0].name;
 
+	assert(x->sheets_n > 0);
 	if (r->warnings_n)
 		name = str_of(arena_printf(x->o->arena, STR_FMT " - Warning: " STR_FMT "%s", STR_ARG(name),
 			STR_ARG(r->warnings[0]), r->warnings_n > 1 ? "; ..." : ""));
@@ -246,7 +251,7 @@ static enum err_code write_file(struct speedscope *x, const struct result *r, st
 	json_array_end(&x->j);
 	json_object_end(&x->j);
 	buf_add_char(x->j.out, '\n');
-	return buf_failed(x->j.out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
+	return buf_failed(x->j.out) ? err_nomem(err, "answer") : ERR_OK;
 }
 
 enum err_code render_speedscope(
@@ -275,6 +280,7 @@ enum err_code render_speedscope(
 		if (!rc)
 			rc = add_sheets(&x, v[i], name, err);
 	}
+	assert(x.sheets_n <= 4 * n);
 	if (rc || (rc = find_roots(&x, err)))
 		goto out;
 	json_init(&x.j, out);

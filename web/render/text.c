@@ -1,6 +1,6 @@
 #include "base/quote.h"
+#include "proto/report/pprof_top.h"
 #include "web/render/notices.h"
-#include "web/render/pprof_top.h"
 #include "web/render/profile.h"
 #include "web/render/render.h"
 
@@ -67,13 +67,16 @@ static enum err_code print_numbers(
 
 /* ---- tables ---- */
 
-/* The filters of a profile, first ones first, that are not in the list yet. */
+/*
+ * Appends the filters of a profile that are not in the list yet, in the order of their
+ * application.
+ */
 static size_t add_filters(const struct active_filter *f, struct pprof_top_filter *v, size_t n)
 {
 	if (!f)
 		return n;
 	n = add_filters(f->before, v, n);
-	/* The tool does not name it either. */
+	/* The tool does not print it either. */
 	if (!strcmp(f->name, "prune_from"))
 		return n;
 	for (size_t i = 0; i < n; i++)
@@ -83,7 +86,7 @@ static size_t add_filters(const struct active_filter *f, struct pprof_top_filter
 	return n + 1;
 }
 
-/* What was done to the profiles before they were put together, as the tool says it of one. */
+/* Totals before filters, and the filters of all profiles, as the tool prints them of one. */
 static enum err_code note_filters(const struct profile_value *const *v, size_t n, struct arena *a,
 	struct pprof_top_options *top, struct err *err)
 {
@@ -122,7 +125,7 @@ static enum err_code print_table(const struct result *r, const struct render_opt
 	return pprof_top_print(p, &top, o->arena, out, err);
 }
 
-/* A table per element, its labels above where there are several. */
+/* A table per element, with its labels above if there are several. */
 static enum err_code print_tables(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err)
 {
@@ -136,13 +139,13 @@ static enum err_code print_tables(
 		one.n = 1;
 		if (i > 0) {
 			buf_add_char(out, '\n');
-			one.warnings_n = one.infos_n = 0; /* the first one's header has them */
+			one.warnings_n = one.infos_n = 0; /* the header of the first table has them */
 		}
 		if (r->n > 1) {
 			labels_print(out, t->metric);
 			buf_add_char(out, '\n');
 		}
-		if (t->k == 0) /* to the printer 0 means all */
+		if (t->k == 0) /* the printer takes 0 as all */
 			continue;
 		if ((rc = print_table(&one, o, t->k, out, err)))
 			return rc;
@@ -163,5 +166,5 @@ enum err_code render_text(
 	if ((rc = notices_print(&notices, "# ", o->arena, out, err)) ||
 		(rc = print_numbers(r, o, out, err)))
 		return rc;
-	return buf_failed(out) ? err_set(err, ERR_NOMEM, "answer: out of memory") : ERR_OK;
+	return buf_failed(out) ? err_nomem(err, "answer") : ERR_OK;
 }

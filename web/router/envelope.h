@@ -28,8 +28,8 @@ void api_end(struct json *j, const struct str *warnings, size_t warnings_n, cons
 void api_labels(struct json *j, struct labels ls); /* {"a":"b"} */
 
 /*
- * Parameters. One that is missing or empty leaves *out as it is and sets *has (may be NULL) to
- * false. ERR_INVALID names it.
+ * Parameters. A missing or empty one leaves *out as it is and sets *has (may be NULL) to false.
+ * ERR_INVALID names it.
  */
 MUST_CHECK enum err_code api_time(
 	const struct http_in *in, const char *name, int64_t *out, bool *has, struct err *err);

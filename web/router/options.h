@@ -1,5 +1,5 @@
 /*
- * Options of the server: what web_open is given, and every handler sees.
+ * Options of the server: web_open takes them, every handler sees them.
  *
  * Ownership: what the options point to outlives the server.
  * Threads:   constant; the callbacks are called from workers.
@@ -46,7 +46,10 @@ struct web_options {
 	void (*quit)(void *ctx);
 	/* The configuration in force, referenced for the caller (config_unref). */
 	struct config *(*config)(void *ctx);
-	/* Asked once the server is ready: who is opened last knows the page's URL. NULL: no rules. */
+	/*
+	 * Called when the server is ready: the rule manager is opened after it, as it needs the page's
+	 * URL. NULL: there are no rules.
+	 */
 	struct rule_manager *(*rules)(void *ctx);
 	/* Last reload: ok and when, for metrics and runtimeinfo. */
 	void (*reload_state)(void *ctx, bool *ok, int64_t *at_ns);

@@ -6,7 +6,7 @@
 
 #define HOST_BYTES_MAX 255u
 
-/* What is left of "host:port" without its port, brackets of an IPv6 address included. */
+/* "host:port" without its port; an IPv6 address keeps its brackets. */
 static struct str without_port(struct str host)
 {
 	size_t n = host.len;
@@ -18,7 +18,7 @@ static struct str without_port(struct str host)
 	return host;
 }
 
-/* "host[:port]" of "scheme://host[:port]"; *port is the scheme's own. */
+/* Takes "host[:port]" out of "scheme://host[:port]"; *port is the scheme's default. */
 static bool split(struct str origin, struct str *host, struct str *port)
 {
 	static const struct {
@@ -40,7 +40,7 @@ static bool split(struct str origin, struct str *host, struct str *port)
 	return false;
 }
 
-/* A browser leaves a scheme's own port out; others may not. */
+/* Drops the scheme's default port, which browsers leave out and others may not. */
 static struct str drop_port(struct str host, struct str port)
 {
 	struct str bare = without_port(host);

@@ -17,10 +17,9 @@ METRIC_HISTOGRAM(request_seconds, "epimetheus_http_request_duration_seconds",
 	"Time from a whole request to its answer, by route.", "handler");
 
 #define GZIP_BODY_MIN 1024
-#define GZIP_LEVEL \
-	1 /* libdeflate's quickest: JSON of a flame graph shrinks to a seventh all the same */
+#define GZIP_LEVEL 1 /* libdeflate's fastest; JSON of a flame graph still shrinks to a seventh */
 
-/* One segment after the other; "*" takes any one that is not empty. */
+/* Segment by segment; "*" matches any one that is not empty. */
 static bool matches(const char *pattern, struct str path)
 {
 	size_t i = 0;
@@ -40,7 +39,7 @@ static bool matches(const char *pattern, struct str path)
 	return i == path.len || (i > 1 && pattern[-1] == '/');
 }
 
-/* What can be got has a head too. */
+/* A path that takes GET takes HEAD. */
 static bool takes(const struct route *r, enum http_method method)
 {
 	return r->methods & (unsigned)(method == HTTP_HEAD ? HTTP_GET | HTTP_HEAD : method);
@@ -61,7 +60,7 @@ static const struct route *find_route(
 	return NULL;
 }
 
-/* The path below the prefix; false when it lies outside. */
+/* Cuts the prefix off; false if the path is outside. */
 static bool strip_prefix(const struct web *w, struct str *path)
 {
 	struct str prefix = str_of(w->prefix);
@@ -77,7 +76,7 @@ static void allow_origin(const struct web *w, const struct http_in *in, struct h
 	if (!w->cors_origin)
 		return;
 	http_add_header(out, "Vary", STR("Origin"));
-	/* "null" is what any page can make its origin. */
+	/* Any page can make "null" its origin. */
 	if (!in->origin.len || str_is(in->origin, "null") || !regex_match(w->cors_origin, in->origin))
 		return;
 	http_add_header(out, "Access-Control-Allow-Headers",
@@ -94,7 +93,7 @@ static bool has_our_name(
 	if ((r && (r->flags & ROUTE_ANY_HOST)) ||
 		origin_host_allowed(in->host, w->o.allowed_hosts, str_of(w->own_origin)))
 		return true;
-	http_text(out, 421, "host %s is none of this server's names: --web.allowed-host adds one",
+	http_text(out, 421, "host %s is not a name of this server: --web.allowed-host adds one",
 		QUOTED(in->host));
 	return false;
 }
@@ -210,8 +209,7 @@ static void refuse_body(
 	}
 }
 
-/* Parameters of a form join those of the address; a body that could not be kept ends the request.
- */
+/* Adds the parameters of a form. False: *out says why the body was refused. */
 static bool take_body(
 	const struct web *w, const struct route *r, struct http_in *in, struct http_out *out)
 {
@@ -229,7 +227,7 @@ static bool take_body(
 	return false;
 }
 
-/* Health, metrics and the page are answered however many queries wait in line. */
+/* Keeps workers free for health, metrics and the page, however many queries wait. */
 static bool enter_slow(struct web *w, struct http_out *out)
 {
 	bool entered;
@@ -311,7 +309,7 @@ enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out 
 	enum http_admission admission;
 
 	out->status = 200;
-	out->headers_n = 0; /* asked again, it says the same again */
+	out->headers_n = 0; /* admission may run twice */
 	admission = web_config_admit(w->config, in, out, may_wait);
 	if (admission == HTTP_ANSWERED)
 		note(in, out, "refused", began_ns);

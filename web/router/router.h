@@ -1,6 +1,6 @@
 /*
- * Routes: the table of what the server answers, and what is common to all: prefix, admission,
- * methods, CORS, compression, metrics.
+ * Router: finds the route of a request, decides whether it may be called, calls it; prefix,
+ * methods, CORS, compression and metrics of all routes.
  *
  * Threads: struct web is written by web_open and web_close; handlers run on any number of workers.
  * Source:  web/api/README.md, "Routes".
@@ -23,7 +23,7 @@ struct web {
 	struct web_config *config;
 	struct regex *cors_origin; /* NULL: no other site may read */
 	char *own_origin; /* scheme://host[:port] of the external URL that was given, or NULL */
-	char *prefix; /* of the paths that are answered: "" or "/x" */
+	char *prefix; /* in front of all paths: "" or "/x" */
 	char *external_url; /* without a slash at its end */
 	char *base; /* what a browser has before our paths: "" or "/x" */
 	struct buf index; /* the page with its base filled in */
@@ -35,7 +35,7 @@ struct web {
 	bool closing;
 	struct http_in *capture; /* the request that profiles this process, or NULL */
 	unsigned ingests, ingests_waiting;
-	unsigned orders; /* profiles that are taken now for somebody */
+	unsigned profiling; /* requests that profile a target now */
 	unsigned slow; /* requests of ROUTE_SLOW that run */
 };
 
@@ -45,11 +45,11 @@ enum route_flags {
 	ROUTE_ADMIN = 4,
 	ROUTE_INGEST = 8,
 	ROUTE_READY = 16, /* 503 until the server is ready */
-	ROUTE_BODY = 32, /* the body is the handler's, also where its type says it is a form */
-	ROUTE_FILES = 64, /* a name of any kind: says nothing about which methods there are */
-	ROUTE_SLOW = 128, /* may take or wait long: some workers are kept free of them */
+	ROUTE_BODY = 32, /* the handler reads the body, even if its type is a form's */
+	ROUTE_FILES = 64, /* matches any name: does not make another method 405 */
+	ROUTE_SLOW = 128, /* may take or wait long: some workers never run it */
 	ROUTE_CHANGES = 256, /* changes something: 403 for pages of other sites */
-	ROUTE_ANY_HOST = 512, /* answers under any name, also with --web.allowed-host */
+	ROUTE_ANY_HOST = 512, /* answers to any name, even with --web.allowed-host */
 };
 
 typedef void route_fn(struct web *w, struct http_in *in, struct http_out *out);
@@ -63,16 +63,16 @@ struct route {
 };
 
 /*
- * Workers, and how many of them may be in handlers of ROUTE_SLOW at once. Requests that wait
- * (queries in line, a profile of ours, a commit) hold a worker each, so there are more of them than
- * cores by far: a stack that is not used costs nothing.
+ * Workers, and how many of them may run handlers of ROUTE_SLOW at once. A request that waits (a
+ * query in the queue, a profile of this process, a commit) holds its worker, so there are many more
+ * workers than cores. An unused stack costs nothing.
  */
 #define WEB_WORKERS 80u
 #define WEB_WORKERS_SLOW 48u
 
 /*
- * The http_admit_fn and http_handler_fn of the server; ctx is the struct web. Admission is all that
- * can be said without the body: user, route, method, flags.
+ * The http_admit_fn and http_handler_fn of the server; ctx is the struct web. Admission checks all
+ * that needs no body: user, route, method, flags.
  */
 enum http_admission router_admit(
 	void *ctx, struct http_in *in, struct http_out *out, bool may_wait);

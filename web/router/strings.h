@@ -1,8 +1,8 @@
 /*
- * Lists of names that grow in an arena: those of several questions, answered as one.
+ * Lists of names that grow in an arena: the answers to several match[] as one list.
  *
  * Errors:    ERR_LIMIT, ERR_NOMEM: the arena's.
- * Ownership: the list is in the arena, what it names is the caller's; it begins as { 0 }.
+ * Ownership: the list is in the arena, the bytes of the names are the caller's. It begins as { 0 }.
  * Threads:   one request, one thread.
  */
 #ifndef WEB_ROUTER_STRINGS_H

@@ -10,7 +10,7 @@
 #define CMD_EPITOOL_TEST_RULES_WORLD_H
 
 #include "cmd/epitool/test_rules/file.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 
 struct test_world;
 

@@ -1,4 +1,5 @@
-/* An alert as Alertmanager's API takes it: {annotations, endsAt, startsAt, generatorURL, labels}.
+/*
+ * An alert as JSON for Alertmanager's API: {annotations, endsAt, startsAt, generatorURL, labels}.
  */
 #include <assert.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-/* Who discovery has found, and what waits for each. */
+/* The Alertmanagers that discovery has found, and the queue of each. */
 #include <assert.h>
 #include <stdlib.h>
 
@@ -19,7 +19,7 @@ METRIC_COUNTER(sent_total, "epimetheus_notifications_sent_total",
 METRIC_COUNTER(errors_total, "epimetheus_notifications_errors_total",
 	"Alerts in requests that an Alertmanager did not take.", "alertmanager");
 METRIC_COUNTER(dropped_total, "epimetheus_notifications_dropped_total",
-	"Alerts that were not delivered: refused, over the queue's limit, or to nobody.",
+	"Alerts that were not delivered: refused, over the queue's limit, or without an Alertmanager.",
 	"alertmanager");
 METRIC_GAUGE(queue_length, "epimetheus_notifications_queue_length",
 	"Alerts that wait for an Alertmanager.", "alertmanager");
@@ -130,8 +130,8 @@ void alertmanager_requeue(struct alertmanager *m)
 	struct queued *q;
 
 	assert(!m->request);
-	STAILQ_FOREACH(q, &m->batch, next)
-	m->waiting_bytes += q->text->len;
+	STAILQ_FOREACH (q, &m->batch, next)
+		m->waiting_bytes += q->text->len;
 	m->waiting_n += m->batch_n;
 	m->batch_n = 0;
 	STAILQ_CONCAT(&m->batch, &m->waiting);
@@ -203,13 +203,15 @@ static struct alertmanager *find(struct alertmanagers *list, struct str url)
 {
 	struct alertmanager *m;
 
-	LIST_FOREACH(m, list, link)
-	if (str_is(url, m->url))
-		return m;
+	LIST_FOREACH (m, list, link)
+		if (str_is(url, m->url))
+			return m;
 	return NULL;
 }
 
-/* In the set's former list or the former configuration's; it is in no list afterwards. */
+/*
+ * Takes the Alertmanager of this URL out of the set's old list or the old configuration. NULL: new.
+ */
 static struct alertmanager *take_known(
 	struct alertmanagers *was, struct generation *old, struct str url)
 {
@@ -291,7 +293,7 @@ static enum err_code add_target(
 		return drop(r, before, err);
 	address = labels_builder_get(&b, STR(ADDRESS));
 	if (!address.len || memchr(address.ptr, '/', address.len)) {
-		log_warn("notifier", "an address is no host and port", LOG_STR("source", g->source),
+		log_warn("notifier", "an address is not host and port", LOG_STR("source", g->source),
 			LOG_STR("address", address));
 		return ERR_OK;
 	}
@@ -329,7 +331,7 @@ void set_rebuild(struct alertmanager_set *set, struct generation *old, struct al
 	set->dropped_n = 0;
 	arena_init(&r.arena, SCRATCH_BYTES_MAX);
 	if (add_all(&r, &err))
-		log_error("notifier", "not all Alertmanagers are served", LOG_E(&err));
+		log_error("notifier", "some Alertmanagers get no alerts", LOG_E(&err));
 	arena_release(&r.arena);
 	while ((m = LIST_FIRST(&r.was))) {
 		LIST_REMOVE(m, link);

@@ -1,7 +1,7 @@
 /*
- * Alerts go from notifier_send into the queues; the loop takes them from there, one request at a
- * time for each Alertmanager. Nothing is tried twice: an alert that still fires is sent again by
- * whoever evaluates it, with a later end.
+ * notifier_send puts alerts into the queues. The loop sends them, one request at a time for each
+ * Alertmanager. There are no retries: the rule sends an alert that still fires again, with a later
+ * end.
  */
 #include "promql/rules/notify/notifier.h"
 
@@ -28,12 +28,12 @@ struct notifier {
 	struct loop *loop;
 	struct http_client *client; /* the loop's thread */
 	struct discovery *discovery;
-	struct mutex lock; /* guards all below, and what hangs on them */
+	struct mutex lock; /* guards all below and what they point to */
 	struct cond idle; /* nothing waits and nothing is under way */
 	struct generation *now; /* changed on the loop's thread */
 	struct loop_work work;
-	bool posted; /* work is the loop's */
-	bool closing; /* nothing is sent any more */
+	bool posted; /* work is queued on the loop */
+	bool closing; /* no more requests */
 };
 
 /* ---- the loop's thread ---- */
@@ -44,9 +44,9 @@ static bool is_idle(const struct notifier *n)
 
 	mutex_assert_held(&n->lock);
 	for (size_t i = 0; n->now && i < n->now->sets_n; i++)
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-	if (m->waiting_n || m->batch_n)
-		return false;
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			if (m->waiting_n || m->batch_n)
+				return false;
 	return true;
 }
 
@@ -72,7 +72,7 @@ static void on_answer(void *ctx, const struct http_response *res)
 	mutex_unlock(&n->lock);
 }
 
-/* What cannot be sent at all fails here, batch after batch. */
+/* Sends the next batch. Batches that cannot be sent at all fail here, one after the other. */
 static void send_next(struct notifier *n, struct alertmanager *m)
 {
 	static const struct label json[] = { { { "Content-Type", 12 }, { "application/json", 16 } } };
@@ -130,8 +130,8 @@ static void show_discovered(const struct notifier *n)
 
 	mutex_assert_held(&n->lock);
 	for (size_t i = 0; i < n->now->sets_n; i++)
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-	count++;
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			count++;
 	metric_set(&discovered, NULL, count);
 }
 
@@ -149,8 +149,8 @@ static void look(void *ctx)
 			set_rebuild(&n->now->sets[i], NULL, &gone);
 			show_discovered(n);
 		}
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-		send_next(n, m);
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			send_next(n, m);
 	}
 	free_all(&gone);
 	if (is_idle(n))
@@ -164,8 +164,8 @@ struct taking {
 };
 
 /*
- * Requests under way read the old configuration: they are called back, and sent again. What an
- * Alertmanager hears twice it takes once.
+ * Requests under way use the old configuration: they are canceled and sent again. An Alertmanager
+ * that gets an alert twice merges it.
  */
 static void take_generation(void *ctx)
 {
@@ -178,13 +178,13 @@ static void take_generation(void *ctx)
 	mutex_lock(&n->lock);
 	t->old = n->now;
 	for (size_t i = 0; t->old && i < t->old->sets_n; i++)
-		LIST_FOREACH(m, &t->old->sets[i].active, link)
-	recall(m);
+		LIST_FOREACH (m, &t->old->sets[i].active, link)
+			recall(m);
 	n->now = t->fresh;
 	for (size_t i = 0; i < n->now->sets_n; i++) {
 		set_rebuild(&n->now->sets[i], t->old, &gone);
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-		send_next(n, m);
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			send_next(n, m);
 	}
 	show_discovered(n);
 	generation_free(t->old);
@@ -215,8 +215,8 @@ static void close_client(void *ctx)
 	mutex_lock(&n->lock);
 	n->closing = true;
 	for (size_t i = 0; n->now && i < n->now->sets_n; i++)
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-	recall(m);
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			recall(m);
 	mutex_unlock(&n->lock);
 	http_client_close(n->client);
 }
@@ -310,7 +310,10 @@ end:
 	return rc;
 }
 
-/* To one entry's Alertmanagers; *shared is the text for all entries without rules of their own. */
+/*
+ * Queues an alert for the Alertmanagers of one entry. *shared: its text for entries without
+ * alert_relabel_configs.
+ */
 static void queue_one(struct notifier *n, struct alertmanager_set *set,
 	const struct notification *v, struct alert_text **shared)
 {
@@ -331,11 +334,11 @@ static void queue_one(struct notifier *n, struct alertmanager_set *set,
 	}
 	if (rc)
 		log_error("notifier", "an alert is dropped", LOG_E(&err));
-	LIST_FOREACH(m, &set->active, link)
-	if (text)
-		alertmanager_queue(m, text, n->queue_max);
-	else if (rc)
-		notifications_dropped(m->shown_url, 1);
+	LIST_FOREACH (m, &set->active, link)
+		if (text)
+			alertmanager_queue(m, text, n->queue_max);
+		else if (rc)
+			notifications_dropped(m->shown_url, 1);
 	alert_text_unref(text);
 }
 
@@ -356,7 +359,7 @@ void notifier_send(struct notifier *n, const struct notification *v, size_t coun
 	mutex_lock(&n->lock);
 	g = n->now;
 	if (g && g->sets_n && !has_alertmanager(g))
-		notifications_dropped("", count); /* some are configured, none is found */
+		notifications_dropped("", count); /* configured, but none found */
 	for (size_t i = 0; g && has_alertmanager(g) && i < count; i++) {
 		if (alert_text_make(&v[i], g->external, &g->config->alert_relabel, NULL, &shared, &err)) {
 			log_error("notifier", "an alert is dropped", LOG_E(&err));
@@ -403,15 +406,15 @@ enum err_code notifier_alertmanagers(struct notifier *n, struct arena *a,
 
 	mutex_lock(&n->lock);
 	for (size_t i = 0; n->now && i < n->now->sets_n; i++) {
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-		max++;
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			max++;
 		max += n->now->sets[i].dropped_n;
 	}
 	v = arena_array(a, struct alertmanager_info, max + 1);
 	for (size_t i = 0; v && n->now && i < n->now->sets_n; i++) {
-		LIST_FOREACH(m, &n->now->sets[i].active, link)
-		v[k++] = (struct alertmanager_info){ str_dup(a, str_of(m->shown_url)), false,
-			str_dup(a, str_of(m->last.code ? m->last.msg : "")), m->sent, m->failed };
+		LIST_FOREACH (m, &n->now->sets[i].active, link)
+			v[k++] = (struct alertmanager_info){ str_dup(a, str_of(m->shown_url)), false,
+				str_dup(a, str_of(m->last.code ? m->last.msg : "")), m->sent, m->failed };
 		for (size_t d = 0; d < n->now->sets[i].dropped_n; d++)
 			v[k++] = (struct alertmanager_info){
 				.url = str_dup(a, hidden_url(a, n->now->sets[i].dropped[d])), .dropped = true

@@ -1,16 +1,15 @@
 /*
- * Notifier: hands alerts to Alertmanagers.
+ * Notifier: sends alerts to Alertmanagers.
  *
- * Each Alertmanager that discovery has found has a queue of bounded length (the oldest are dropped
- * and counted), from which alerts go in batches, with external labels added and
- * alert_relabel_configs applied; one that hangs keeps no other waiting. A batch that was not taken
- * is counted as dropped, as Prometheus does: whoever evaluates sends again within the minute.
+ * Each Alertmanager that discovery has found has a bounded queue; the oldest alerts are dropped and
+ * counted. Alerts go out in batches, with external labels added and alert_relabel_configs applied.
+ * One that hangs delays no other. A batch that was not taken is dropped and counted, as in
+ * Prometheus: the rule sends its alerts again within a minute.
  *
  * Errors:    of sending: in metrics and in the log.
  * Ownership: alerts are copied. The configuration is the caller's and must be valid until the next
  *            apply that succeeds, or close.
- * Threads:   one loop of its own, and discovery's; send from any thread, and it waits for
- *            nobody.
+ * Threads:   one loop of its own, and discovery's; send from any thread; it never waits.
  * Source:    Prometheus's notifier; Alertmanager's API v2 (POST /api/v2/alerts).
  */
 #ifndef PROMQL_RULES_NOTIFY_NOTIFIER_H
@@ -37,17 +36,17 @@ struct notification {
 struct alertmanager_info {
 	struct str url; /* where alerts are posted */
 	bool dropped; /* by relabelling */
-	struct str last_error; /* "": the last request went well, or there was none */
+	struct str last_error; /* "": the last request succeeded, or there was none */
 	uint64_t sent, failed; /* alerts */
 };
 
 MUST_CHECK enum err_code notifier_open(
 	const struct notifier_options *o, struct notifier **out, struct err *err);
-/* Any error leaves the old configuration at work. */
+/* After an error the old configuration stays in force. */
 MUST_CHECK enum err_code notifier_apply(struct notifier *n, const struct alerting_config *c,
 	struct labels external_labels, struct err *err);
 void notifier_send(struct notifier *n, const struct notification *v, size_t count);
-/* What waits is tried once more, for at most some seconds. NULL is fine. */
+/* Sends what waits, for at most 5 s. NULL is fine. */
 void notifier_close(struct notifier *n);
 
 MUST_CHECK enum err_code notifier_alertmanagers(struct notifier *n, struct arena *a,

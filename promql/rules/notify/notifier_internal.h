@@ -1,8 +1,8 @@
 /*
- * The notifier's parts: alerts as they wait, Alertmanagers and what waits for each of them.
+ * The notifier's parts: alerts that wait, Alertmanagers and their queues, configurations.
  *
- * Each Alertmanager has a queue of its own, so that one which hangs keeps no other waiting; an
- * alert's text is made once and shared by the queues.
+ * Each Alertmanager has its own queue, so that one which hangs delays no other. The text of an
+ * alert is made once and shared by the queues.
  *
  * Threads: everything here is guarded by the notifier's lock. Requests are sent and canceled on its
  *          loop only, so lists of Alertmanagers change there only.
@@ -14,7 +14,7 @@
 
 #include "promql/rules/notify/notifier.h"
 
-/* Beside the number of alerts: an alert may have a megabyte of annotations. */
+/* A second limit of a queue, since an alert may have a megabyte of annotations. */
 #define NOTIFIER_QUEUE_BYTES_MAX ((size_t)64 << 20)
 #define NOTIFIER_ALERTMANAGERS_MAX 1000u /* of one entry of the configuration */
 
@@ -36,16 +36,16 @@ struct alertmanager {
 	struct alertmanager_set *set;
 	char *url;
 	char *shown_url; /* in logs, metrics and the API: base/hidden.h */
-	struct queue waiting, batch; /* batch: what the request under way holds */
+	struct queue waiting, batch; /* batch: the alerts of the request under way */
 	size_t waiting_n, waiting_bytes, batch_n;
 	struct http_request *request;
 	int64_t began_ns; /* of the request */
 	uint64_t sent, failed;
-	struct err last; /* code ERR_OK: the last request went well */
+	struct err last; /* code ERR_OK: the last request succeeded */
 };
 LIST_HEAD(alertmanagers, alertmanager);
 
-/* One entry of the configuration, and who discovery has found for it. */
+/* One entry of the configuration, and the Alertmanagers that discovery has found for it. */
 struct alertmanager_set {
 	struct generation *generation;
 	const struct alertmanager_config *config;
@@ -57,7 +57,7 @@ struct alertmanager_set {
 	size_t dropped_n;
 };
 
-/* A configuration at work. */
+/* A configuration in force. */
 struct generation {
 	struct notifier *notifier;
 	struct arena arena;
@@ -72,14 +72,14 @@ struct generation *generation_new(
 void generation_free(struct generation *g); /* no request is under way; NULL is fine */
 
 /*
- * Makes the set's list from its groups. Those that stand in it already, or in `old` (NULL: none),
- * come over with all they have; what `set` no longer has goes to *gone.
+ * Makes the set's list from its groups. Alertmanagers that were in it, or in `old` (NULL: none),
+ * keep their queues. Those that are gone move to *gone.
  */
 void set_rebuild(struct alertmanager_set *set, struct generation *old, struct alertmanagers *gone);
 
-/* What waits for m beyond the limits is dropped, the oldest first. False: out of memory. */
+/* Over its limits the queue drops the oldest. False: out of memory. */
 bool alertmanager_queue(struct alertmanager *m, struct alert_text *text, size_t queue_max);
-/* The next of what waits becomes the batch; its JSON is appended. */
+/* Makes a batch of the oldest alerts and appends its JSON. */
 void alertmanager_take_batch(struct alertmanager *m, struct buf *body);
 void alertmanager_end_batch(struct alertmanager *m, const struct err *why); /* NULL: it was taken */
 void alertmanager_requeue(struct alertmanager *m); /* the batch waits again, before the others */
@@ -87,7 +87,7 @@ void alertmanager_free(struct alertmanager *m);
 void notifications_dropped(const char *url, size_t n);
 
 /*
- * The alert with external labels and rules applied, as JSON with one reference. *out NULL with
+ * Makes the JSON of an alert, with external labels and rules applied; one reference. *out NULL with
  * ERR_OK: the rules dropped it. `own` may be NULL.
  */
 MUST_CHECK enum err_code alert_text_make(const struct notification *v, struct labels external,

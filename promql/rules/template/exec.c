@@ -1,5 +1,5 @@
 /*
- * Templates, rendered: a walk over the tree, bounded by steps, bytes made and memory.
+ * Renders templates: walks the tree, bounded by steps, bytes of output and memory.
  */
 #include "promql/rules/template/internal.h"
 
@@ -278,7 +278,7 @@ struct ranging {
 	struct variable *outer;
 };
 
-/* One pass through a body. *more: there may be another. */
+/* One pass through a body. *more: go on with the next. */
 static enum err_code range_once(
 	struct rendering *r, const struct ranging *x, struct tv key, struct tv element, bool *more)
 {

@@ -1,5 +1,5 @@
 /*
- * Functions of templates that Go's text/template has.
+ * The functions of Go's text/template.
  */
 #include "promql/rules/template/internal.h"
 

@@ -1,5 +1,5 @@
 /*
- * Template, the inside of template.h: the tree, values, and functions. Private to promql/rules/.
+ * The inside of template.h: tree, values, functions. Private to promql/rules/.
  *
  * Ownership: nodes in the parser's arena; values in the rendering's.
  * Threads:   a tree is immutable; a rendering belongs to one thread.
@@ -136,37 +136,34 @@ void tv_sprint(struct buf *out, const struct tv *args, size_t n);
 void tv_sprintln(struct buf *out, const struct tv *args, size_t n);
 void tv_time_print(struct buf *out, int64_t ns);
 
-/* What stands in TV_ARGS under a name: "arg0" and so on; nil: nothing. */
+/* The value of "arg0" and so on in TV_ARGS; TV_NIL if there is none. */
 struct tv tv_arg(const struct tv *v, struct str name);
 
 /* ---- functions ---- */
 
 enum param { PARAM_ANY, PARAM_STRING, PARAM_SAMPLES, PARAM_SAMPLE };
 
-/* Faults are told without a place; the caller adds it. */
+/* Errors have no place; the caller adds it. */
 typedef enum err_code (*template_call)(struct rendering *r, const struct template_function *fn,
 	const struct tv *args, size_t n, struct tv *out, struct err *err);
 
 struct template_function {
 	const char *name;
-	template_call call; /* NULL: and, or, which look at one argument after the other */
+	template_call call; /* NULL: and, or, which evaluate arguments one by one */
 	unsigned min, max; /* number of arguments */
-	enum param params[3]; /* the last stands for all further ones */
+	enum param params[3]; /* the last is for all further ones */
 	int variant;
 };
 
 #define TEMPLATE_ARGS_MAX 64u
 
 const struct template_function *template_function_find(struct str name);
-/* What is in a table of this kind: those of Go, and Prometheus's. */
+/* The tables: Go's functions, Prometheus's functions. */
 extern const struct template_function template_functions_go[], template_functions_prometheus[];
 extern const size_t template_functions_go_n, template_functions_prometheus_n;
 
-/* A buf's bytes as a value in the arena; the buf is released. */
+/* Moves a buf's bytes into the arena as a value; releases the buf. */
 MUST_CHECK enum err_code tv_of_buf(
 	struct rendering *r, struct buf *b, struct tv *out, struct err *err);
-
-/* The path of the page that shows an expression: "/explore?query=..." */
-void template_link_print(struct buf *out, struct str expr);
 
 #endif

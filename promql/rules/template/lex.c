@@ -64,7 +64,7 @@ static void take_word(struct parser *p)
 	p->token.text = (struct str){ p->text.ptr + start, p->pos - start };
 }
 
-/* n digits of a base behind an escape; false: there are fewer. */
+/* Reads n digits of an escape; false: there are fewer. */
 static bool take_digits(struct parser *p, unsigned n, unsigned base, uint32_t *out)
 {
 	*out = 0;
@@ -81,7 +81,7 @@ static bool take_digits(struct parser *p, unsigned n, unsigned base, uint32_t *o
 	return true;
 }
 
-/* Behind the backslash. */
+/* Called after the backslash. */
 static bool take_escape(struct parser *p, char quote, struct buf *b)
 {
 	static const char from[] = "abfnrtv\\", to[] = "\a\b\f\n\r\t\v\\";
@@ -205,11 +205,11 @@ enum err_code lex_advance(struct parser *p)
 	if (p->pos >= p->text.len)
 		return fault(p, p->token.at, "unclosed action");
 	if (lex_is_next(p, "}}"))
-		return ERR_OK; /* TOKEN_CLOSE; whoever ends the action steps over it */
+		return ERR_OK; /* TOKEN_CLOSE; close_action steps over it */
 	if (lex_is_space(c)) {
 		while (lex_is_space(lex_peek_at(p, 0)))
 			p->pos++;
-		if (lex_is_next(p, "-}}")) /* the marker goes with the action's end */
+		if (lex_is_next(p, "-}}")) /* the marker belongs to the end of the action */
 			return ERR_OK;
 		p->token.kind = TOKEN_SPACE;
 		return ERR_OK;

@@ -38,19 +38,19 @@ struct parser {
 	struct arena *arena;
 	struct str text;
 	size_t pos;
-	struct token token; /* the one looked at */
-	struct str *names; /* variables that are known here */
+	struct token token; /* the current one */
+	struct str *names; /* variables declared so far */
 	size_t names_n, names_cap;
 	unsigned depth, loops;
 	struct err *err;
 };
 
 bool lex_is_space(char c);
-char lex_peek_at(const struct parser *p, size_t ahead); /* NUL behind the end */
+char lex_peek_at(const struct parser *p, size_t ahead); /* NUL after the end */
 bool lex_is_next(const struct parser *p, const char *s);
 /*
- * Reads the next token of an action into p->token. At the end of the action (}}, or -}} behind
- * white space) it stays in front of it.
+ * Reads the next token of an action into p->token. It does not pass the end of the action (}}, or
+ * -}} after white space).
  */
 MUST_CHECK enum err_code lex_advance(struct parser *p);
 

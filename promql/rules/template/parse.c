@@ -1,6 +1,6 @@
 /*
- * Templates, parsed: text and {{actions}} to a tree. What is accepted is what Go's text/template
- * accepts, but for define, template and block, which have no use in a single text.
+ * Parses templates: text and {{actions}} to a tree. Accepts what Go's text/template accepts, except
+ * define, template and block, which have no use in a single text.
  */
 #include "promql/rules/template/lex.h"
 
@@ -54,7 +54,7 @@ static enum err_code number_fault(struct parser *p, struct str text)
 	return fault(p, p->token.at, "bad number syntax: %s", QUOTED(text));
 }
 
-/* An integer where it is written as one; with ".", "e" or "p" a float. */
+/* A number: with ".", "e" or "p" a float, else an integer. */
 static enum err_code read_number(struct parser *p, struct operand *o)
 {
 	struct str text = p->token.text;
@@ -147,7 +147,7 @@ static enum err_code read_fields(struct parser *p, struct operand *o)
 	return rc;
 }
 
-/* NULL where no operand begins here. The token behind it is looked at afterwards. */
+/* *out NULL: no operand begins here. Afterwards the current token is the one after it. */
 static enum err_code parse_operand(struct parser *p, struct operand **out)
 {
 	struct operand *o = arena_new(p->arena, struct operand);
@@ -239,7 +239,7 @@ static enum err_code parse_command(struct parser *p, bool in_parens, struct comm
 	return ERR_OK;
 }
 
-/* $x := , $x = , $i, $x := in front of a pipeline; nothing is taken where there is none. */
+/* $x := , $x = , $i, $x := in front of a pipeline. Without a declaration nothing changes. */
 static enum err_code parse_declaration(struct parser *p, bool is_range, struct pipe *pipe)
 {
 	struct parser before = *p;
@@ -279,7 +279,9 @@ static bool is_executable(const struct command *c)
 		(k == OPERAND_DOT && c->first->fields_n);
 }
 
-/* To the closing parenthesis or the end of the action, which stays the token looked at. */
+/*
+ * Parses up to the closing parenthesis or the end of the action, which is the current token then.
+ */
 static enum err_code parse_pipe(struct parser *p, bool in_parens, bool is_range, struct pipe **out)
 {
 	struct pipe *pipe = arena_new(p->arena, struct pipe);
@@ -322,7 +324,7 @@ enum block_end { END_TEXT, END_END, END_ELSE };
 
 static enum err_code parse_list(struct parser *p, struct node **out, enum block_end *end);
 
-/* Steps over }} and, behind " -}}", over white space. */
+/* Steps over }} and, after " -}}", over white space. */
 static enum err_code close_action(struct parser *p)
 {
 	enum err_code rc = skip_space(p);
@@ -346,7 +348,7 @@ static bool is_keyword(const struct parser *p, const char *word)
 	return p->token.kind == TOKEN_WORD && str_is(p->token.text, word);
 }
 
-/* Behind "if", "range" or "with". */
+/* Called at "if", "range" or "with". */
 static enum err_code parse_block(struct parser *p, struct node *n)
 {
 	bool is_range = n->kind == NODE_RANGE;
@@ -372,7 +374,7 @@ static enum err_code parse_block(struct parser *p, struct node *n)
 			return rc;
 		if ((is_keyword(p, "if") && n->kind == NODE_IF) ||
 			(is_keyword(p, "with") && n->kind == NODE_WITH)) {
-			/* the inner one takes the end of both */
+			/* one {{end}} closes both */
 			if (!(n->otherwise = arena_new(p->arena, struct node)))
 				return arena_fail(p->arena, "template", p->err);
 			n->otherwise->kind = n->kind;
@@ -435,7 +437,7 @@ static enum err_code parse_action(struct parser *p, struct node *n, enum block_e
 	return ERR_OK;
 }
 
-/* At a comment: to the end of its action. */
+/* Skips a comment to the end of its action. */
 static enum err_code skip_comment(struct parser *p)
 {
 	struct str rest = { p->text.ptr + p->pos, p->text.len - p->pos };
@@ -454,7 +456,7 @@ static enum err_code skip_comment(struct parser *p)
 	return close_action(p);
 }
 
-/* Text up to the next action; the position is behind its {{ or {{- afterwards. */
+/* Takes the text up to the next action and steps over {{ or {{-. */
 static struct str take_text(struct parser *p, bool *more)
 {
 	struct str rest = { p->text.ptr + p->pos, p->text.len - p->pos };
@@ -487,7 +489,10 @@ static enum err_code add_node(struct parser *p, struct node ***last, struct node
 	return ERR_OK;
 }
 
-/* To the end of the text, or to {{end}} or {{else}}, whose word is the token looked at. */
+/*
+ * Parses up to the end of the text, or to {{end}} or {{else}}, whose word is the current token
+ * then.
+ */
 static enum err_code parse_list(struct parser *p, struct node **out, enum block_end *end)
 {
 	struct node **last = out, n;

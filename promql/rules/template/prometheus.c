@@ -1,5 +1,5 @@
 /*
- * Functions of templates that Prometheus adds (template/template.go), and our page's links.
+ * Functions that Prometheus adds to templates (template/template.go), and links to our page.
  */
 #include <arpa/inet.h>
 #include <math.h>
@@ -88,7 +88,7 @@ static void add_duration(struct buf *b, double v)
 		return;
 	}
 	v = fabs(v);
-	/* beyond 64 bits Go's conversion gives the smallest integer: nobody reads such a thing */
+	/* beyond 64 bits Go's conversion gives the smallest integer, which is useless */
 	whole = v < 9.2e18 ? (long long)v : INT64_MAX;
 	days = whole / 86400;
 	hours = whole / 3600 % 24;
@@ -193,7 +193,7 @@ static enum err_code call_parse_duration(struct rendering *r, const struct templ
 
 enum casing { CASE_UPPER, CASE_LOWER, CASE_TITLE };
 
-/* A letter behind one of these begins no word: letters, digits, underscores, as strings.Title. */
+/* After a letter, digit or underscore no word begins, as in strings.Title. */
 static bool is_inner(uint32_t c)
 {
 	return c == '_' || c == '\'' ||
@@ -256,7 +256,7 @@ static enum err_code call_replace(struct rendering *r, const struct template_fun
 		bool empty = group[0].len == 0;
 
 		if (at == end)
-			group[0].ptr = at; /* of an empty text nothing is told */
+			group[0].ptr = at; /* an empty text has no error */
 		buf_add(&b, at, (size_t)(group[0].ptr - at));
 		if (!empty || group[0].ptr != last_end)
 			regex_expand(re, args[1].s, group, &b);

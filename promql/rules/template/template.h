@@ -22,7 +22,7 @@
 
 #include "base/labels.h"
 
-#define TEMPLATE_BYTES_MAX (1u << 20) /* that a rendering may make */
+#define TEMPLATE_BYTES_MAX (1u << 20) /* of output */
 #define TEMPLATE_STEPS_MAX 1000000u
 
 struct template;
@@ -37,7 +37,7 @@ struct template_data {
 	struct str external_url;
 	double value;
 	int64_t t_ns;
-	/* `query "expr"`: the vector at t_ns; NULL: an error says that there is none */
+	/* `query "expr"`: the vector at t_ns; NULL: `query` is an error */
 	enum err_code (*query)(void *ctx, struct arena *a, struct str expr,
 		struct template_sample **out, size_t *n, struct err *err);
 	void *ctx;
@@ -45,8 +45,11 @@ struct template_data {
 
 MUST_CHECK enum err_code template_parse(
 	struct arena *a, struct str text, const struct template **out, struct err *err);
-/* What is made is added to out; on failure out holds what came before the fault. */
+/* Appends to out; after an error out holds the output up to it. */
 MUST_CHECK enum err_code template_render(
 	const struct template *t, const struct template_data *d, struct buf *out, struct err *err);
+
+/* The path of the page that shows an expression: "/explore?query=..." */
+void template_link_print(struct buf *out, struct str expr);
 
 #endif

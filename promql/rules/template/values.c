@@ -1,5 +1,5 @@
 /*
- * Values of templates as text: what Go's fmt prints of them.
+ * Values as text, as Go's fmt prints them.
  */
 #include "promql/rules/template/internal.h"
 
@@ -531,7 +531,7 @@ static void take_flags(struct formatting *x, struct verb *v)
 		}
 }
 
-/* Behind a per cent sign. */
+/* Called after a per cent sign. */
 static void take_verb(struct formatting *x)
 {
 	struct verb v = { 0 };

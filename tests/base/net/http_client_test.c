@@ -36,7 +36,7 @@ static void stop(void)
 	res = (struct result){ 0 };
 }
 
-/* A message in which %u stands for the server's port. */
+/* A message with %u for the server's port. */
 static const char *with_port(const char *fmt)
 {
 	const char *at = strstr(fmt, "%u");
@@ -253,7 +253,7 @@ TEST(a_stale_connection_is_tried_once_more)
 	CHECK_INT(server.connections, 3);
 	CHECK_INT(server.requests, 5); /* two of them twice */
 	post.url = str_of(url);
-	client_run(&client, post, &res); /* may have been done: not ours to repeat */
+	client_run(&client, post, &res); /* the server may have acted on it: never repeated */
 	CHECK_INT(res.rc, ERR_UNAVAILABLE);
 	CHECK_STR(str_of(res.msg), with_port("read 127.0.0.1:%u: connection closed without an answer"));
 	stop();
@@ -451,10 +451,7 @@ TEST(addresses)
 	result_release(&res);
 }
 
-/*
- * A name server on 127.0.0.1 that knows two names: good.test is 127.0.0.2 and 127.0.0.1, all else
- * is not.
- */
+/* A name server on 127.0.0.1 that knows one name: good.test is 127.0.0.2 and 127.0.0.1. */
 struct dns {
 	int fd;
 	unsigned port;
@@ -483,7 +480,7 @@ static void run_dns(void *ctx)
 		good = memcmp(q + 12, "\4good\4test", 11) == 0;
 		a = memcmp(q + 12, "\4good\4test\0\0\1", 13) == 0;
 		for (ssize_t i = 12; i < n; i++)
-			if (q[i] == 0 && i + 5 <= n) { /* the question alone: what follows it is EDNS */
+			if (q[i] == 0 && i + 5 <= n) { /* the question without the EDNS behind it */
 				n = i + 5;
 				break;
 			}

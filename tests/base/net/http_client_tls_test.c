@@ -181,7 +181,7 @@ TEST(files_are_read_again_when_they_change)
 	check_works(&c);
 	check_works(&c);
 	CHECK_INT(http_client_stats(client.http).reuses, 1);
-	file("ca.pem", stranger_pem); /* the kept connection was proven by what holds no longer */
+	file("ca.pem", stranger_pem); /* the kept connection was verified by the old CA */
 	check_fails(&c, "certificate verify failed: self-signed certificate in certificate chain");
 	file("ca.pem", STR("nothing"));
 	client_get(&client, url, &c, &res);
@@ -271,7 +271,7 @@ TEST(peers_that_speak_no_tls)
 	REQUIRE(client_open(&client, 0, NULL));
 	snprintf(url, sizeof(url), "https://127.0.0.1:%u/", server.port);
 	o.url = str_of(url);
-	/* a hello is no request, so the script waits on: only the deadline ends this */
+	/* a hello is no request, so the script waits until the deadline */
 	o.timeout_ns = 200 * NS_PER_MS;
 	client_run(&client, o, &res);
 	CHECK_INT(res.rc, ERR_TIMEOUT);

@@ -42,7 +42,7 @@ struct http_server {
 	struct buf last; /* the last request that any peer read */
 };
 
-/* False: no socket to be had. port 0: any. */
+/* False: no socket. port 0: any. */
 bool http_server_start(struct http_server *s, script_fn script, void *ctx, SSL_CTX *tls);
 void http_server_stop(struct http_server *s);
 bool http_server_saw(struct http_server *s, const char *text); /* in the last request */
@@ -80,7 +80,7 @@ struct client {
 };
 bool client_open(struct client *c, size_t connections_max, const char *dns_servers);
 void client_close(struct client *c);
-/* Sends and runs the loop until it is answered. What is not set is GET, a minute, 1 MiB. */
+/* Sends and runs the loop until the answer. Defaults: GET, a minute, 1 MiB. */
 void client_run(struct client *c, struct http_request_options o, struct result *out);
 void client_get(
 	struct client *c, const char *url, const struct http_config *config, struct result *out);

@@ -16,7 +16,7 @@ bool identity_make(
 	struct identity *out, const char *name, const struct identity *issuer, const char *san);
 void identity_release(struct identity *id);
 struct str identity_pem(struct arena *arena, const struct identity *id, bool key);
-/* A server that is `id`; with client_ca it wants a client's certificate of that CA. */
+/* A server with the identity `id`; with client_ca it wants a client's certificate of that CA. */
 SSL_CTX *identity_server(const struct identity *id, const struct identity *client_ca);
 
 #endif

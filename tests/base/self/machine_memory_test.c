@@ -1,4 +1,4 @@
-/* What limits of cgroups say, by trees of files as both versions lay them out. */
+/* Limits of cgroups, in trees of files as both versions lay them out. */
 #include "base/self/machine_memory.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 #define MIB (UINT64_C(1) << 20)
 
-/* Writes a file below root, and the directories it stands in. */
+/* Writes a file below root, and its directories. */
 static void put(const char *root, const char *name, const char *text)
 {
 	char path[512];

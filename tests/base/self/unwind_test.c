@@ -1,4 +1,4 @@
-/* The unwinder on tables that are broken: shorter stacks, and nothing read beside the segment. */
+/* The unwinder on broken tables: shorter stacks, and no read outside of the segment. */
 #include <link.h>
 #include <stdlib.h>
 

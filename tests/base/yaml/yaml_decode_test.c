@@ -43,7 +43,7 @@ static enum err_code inner_check(
 
 static const struct yaml_schema inner_schema = { "inner_thing", sizeof(struct inner), inner_fields,
 	2, inner_defaults, inner_check };
-/* No defaults of its own: what the outer struct put there stays. */
+/* Without defaults: the outer struct's value stays. */
 static const struct yaml_schema other_schema = { "other", sizeof(struct inner), inner_fields, 2,
 	NULL, NULL };
 
@@ -175,7 +175,7 @@ TEST(missing_and_null_keep_the_defaults)
 	memset(&e, 0xff, sizeof(e));
 	CHECK_OK(decode(&plain_schema, "", &e, &err), &err);
 	CHECK_STR(e.string, "");
-	CHECK_STR(e.inner.path, "/default"); /* no defaults above it, so its own */
+	CHECK_STR(e.inner.path, "/default"); /* none above it has defaults, so it gets its own */
 	CHECK_STR(e.other.path, "");
 	arena_release(&arena);
 }

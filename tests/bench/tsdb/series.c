@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "proto/pprof.h"
 #include "tests/bench/tsdb/tsdb_bench.h"
 

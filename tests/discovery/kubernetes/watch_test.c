@@ -238,7 +238,7 @@ TEST(names_of_namespaces)
 	REQUIRE(start());
 	key.namespace = STR("../nodes?");
 	CHECK_ERR(kube_watch_acquire(clusters, &access_, &key, &ear.listener, &ear.watch, &err), &err,
-		ERR_INVALID, "\"../nodes?\" is no name of a namespace");
+		ERR_INVALID, "\"../nodes?\" is not a valid namespace");
 	CHECK_ERR(kube_watch_acquire(clusters, &access_, &nodes, &ear.listener, &ear.watch, &err), &err,
 		ERR_INVALID, "nodes have no namespace");
 	stop();
@@ -414,7 +414,7 @@ TEST(failures_are_told_and_tried_again)
 			"RBAC\n"
 			"failed: list pods: server returned HTTP status 401 Said So: Unauthorized\n"
 			"failed: list pods: not a list: it has no resourceVersion\n"
-			"failed: list pods: an object without a proper name\n"
+			"failed: list pods: an object without a valid name\n"
 			"failed: list pods: not JSON: string or '}' expected near ']'\n"
 			"failed: list pods: read 127.0.0.1:%u: unexpected EOF\n"
 			"synced\nworks\n"

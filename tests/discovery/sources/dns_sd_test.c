@@ -15,7 +15,7 @@
 #include "tests/discovery/sources/dns_server.h"
 #include "tests/wait.h"
 
-/* The host: what discovery/sources/source.c is to a provider, as text. */
+/* The host: what discovery/sources/sources.c is to a provider, as text. */
 struct source {
 	struct event_base *base;
 	void *provider;
@@ -88,6 +88,19 @@ static void run_until(struct source *s, const unsigned *count, unsigned at_least
 	}
 	if (*count < at_least)
 		CHECK_FAIL("nothing more came: %u of %u", *count, at_least);
+}
+
+/* Runs the base until this is the set. */
+static void run_until_set(struct source *s, const char *want)
+{
+	int64_t end = clock_monotonic_ns() + WAIT_NS;
+	struct timeval tick = { .tv_usec = 5000 };
+
+	while (!str_is(buf_str(&s->set), want) && clock_monotonic_ns() < end) {
+		event_base_loopexit(s->base, &tick);
+		event_base_dispatch(s->base);
+	}
+	CHECK_STR(buf_str(&s->set), want);
 }
 
 /* ---- records ---- */
@@ -244,7 +257,6 @@ TEST(a_name_that_fails_keeps_its_group_while_others_go_on)
 TEST(a_silent_name_keeps_no_other_waiting)
 {
 	struct str names[] = { STR("deaf.test."), STR("good.test.") };
-	unsigned publishes;
 	struct err err;
 	struct source s;
 
@@ -252,9 +264,7 @@ TEST(a_silent_name_keeps_no_other_waiting)
 	REQUIRE_OK(host_run(&s, "A", 80, 50 * NS_PER_MS, names, 2, &err), &err);
 	run_until(&s, &s.publishes, 1);
 	dns_server_zone(&s.server, "deaf.test SILENT\ngood.test A 10.0.0.3\n");
-	publishes = s.publishes;
-	run_until(&s, &s.publishes, publishes + 1);
-	CHECK_STR(buf_str(&s.set),
+	run_until_set(&s,
 		"deaf.test.:\n" ADDRESS("10.0.0.1:80", "deaf.test.") "good.test.:\n" ADDRESS(
 			"10.0.0.3:80", "good.test."));
 	CHECK_STR(buf_str(&s.told), "");
@@ -262,8 +272,7 @@ TEST(a_silent_name_keeps_no_other_waiting)
 	run_until(&s, &s.failures, 1);
 	CHECK_STR(buf_str(&s.told), TOLD("deaf.test.", "Timeout while contacting DNS servers"));
 	dns_server_zone(&s.server, "deaf.test A 10.0.0.4\ngood.test A 10.0.0.3\n");
-	run_until(&s, &s.publishes, s.publishes + 1);
-	CHECK_STR(buf_str(&s.set),
+	run_until_set(&s,
 		"deaf.test.:\n" ADDRESS("10.0.0.4:80", "deaf.test.") "good.test.:\n" ADDRESS(
 			"10.0.0.3:80", "good.test."));
 	host_close(&s);
@@ -296,6 +305,7 @@ TEST(many_names_are_asked_for_a_few_at_a_time)
 	struct err err;
 	struct source s;
 	size_t lines = 0;
+	int64_t began, took;
 
 	arena_init(&a, 0);
 	for (unsigned i = 0; i < 500; i++) {
@@ -304,12 +314,18 @@ TEST(many_names_are_asked_for_a_few_at_a_time)
 	}
 	buf_add_char(&zone, '\0');
 	REQUIRE(host_open(&s, zone.ptr));
-	REQUIRE_OK(host_run(&s, "A", 80, 30 * NS_PER_S, names, 500, &err), &err);
-	run_until(&s, &s.publishes, 1);
-	for (size_t i = 0; i < s.set.len; i++)
-		lines += s.set.ptr[i] == '\n';
+	began = clock_monotonic_ns();
+	REQUIRE_OK(host_run(&s, "A", 80, NS_PER_HOUR, names, 500, &err), &err);
+	while (lines < 1000 && !check_failures) {
+		run_until(&s, &s.publishes, s.publishes + 1);
+		lines = 0;
+		for (size_t i = 0; i < s.set.len; i++)
+			lines += s.set.ptr[i] == '\n';
+	}
+	took = clock_monotonic_ns() - began;
 	CHECK_INT(lines, 1000);
-	CHECK_INT(s.publishes, 1); /* together */
+	/* Together, or what came within 5 s and then within each half of a second. */
+	CHECK(s.publishes <= 1 + (took < 5 * NS_PER_S ? 0 : took / (NS_PER_S / 2) - 9));
 	CHECK_INT(s.failures, 0);
 	host_close(&s);
 	buf_release(&zone);
@@ -437,24 +453,20 @@ static void follow_changes(const char *conf)
 		&s.server, "127.0.0.1", 53, "deaf.a.test A 10.0.0.9\nweb.a.test A 10.0.0.1\n"));
 	REQUIRE(dns_server_start_at(&second, "127.0.0.2", 53, "web.b.test A 10.0.0.2\n"));
 	REQUIRE_OK(host_run(&s, "A", 80, 50 * NS_PER_MS, names, 2, &err), &err);
-	run_until(&s, &s.publishes, 1);
-	CHECK_STR(buf_str(&s.set),
-		"deaf:\n" ADDRESS("10.0.0.9:80", "deaf") "web:\n" ADDRESS("10.0.0.1:80", "web"));
+	run_until_set(
+		&s, "deaf:\n" ADDRESS("10.0.0.9:80", "deaf") "web:\n" ADDRESS("10.0.0.1:80", "web"));
 	dns_server_zone(&s.server, "deaf.a.test SILENT\nweb.a.test A 10.0.0.3\n");
 	run_until(&s, &s.publishes, s.publishes + 1);
 	put(conf, "nameserver 127.0.0.2\nsearch b.test\n");
 	dns_server_zone(&s.server, "deaf.a.test SILENT\nweb.a.test A 10.0.0.4\n");
-	run_until(&s, &s.publishes, s.publishes + 1);
-	CHECK_STR(buf_str(&s.set),
-		"deaf:\n" ADDRESS("10.0.0.9:80", "deaf") "web:\n" ADDRESS("10.0.0.2:80", "web"));
+	run_until_set(
+		&s, "deaf:\n" ADDRESS("10.0.0.9:80", "deaf") "web:\n" ADDRESS("10.0.0.2:80", "web"));
 	/* the old question is answered at last, by its own server, and its channel ends */
 	dns_server_zone(&s.server, "deaf.a.test A 10.0.0.7\n");
-	run_until(&s, &s.publishes, s.publishes + 1);
-	CHECK_STR(buf_str(&s.set),
-		"deaf:\n" ADDRESS("10.0.0.7:80", "deaf") "web:\n" ADDRESS("10.0.0.2:80", "web"));
+	run_until_set(
+		&s, "deaf:\n" ADDRESS("10.0.0.7:80", "deaf") "web:\n" ADDRESS("10.0.0.2:80", "web"));
 	dns_server_zone(&second, "deaf.b.test A 10.0.0.8\n");
-	run_until(&s, &s.publishes, s.publishes + 2);
-	CHECK_STR(buf_str(&s.set), "deaf:\n" ADDRESS("10.0.0.8:80", "deaf") "web:\n");
+	run_until_set(&s, "deaf:\n" ADDRESS("10.0.0.8:80", "deaf") "web:\n");
 	CHECK_STR(buf_str(&s.told), "");
 	host_close(&s);
 	dns_server_stop(&second);

@@ -14,7 +14,7 @@
 
 #include <math.h>
 
-#include "promql/changed/changed_statistic.h"
+#include "promql/changed/statistic.h"
 #include "tests/check.h"
 
 #define FUNCTIONS_MAX 1000

@@ -3,7 +3,7 @@
  * nothing changed, and how often it finds a planted regression.
  *
  * `make unit-promql` runs a few evaluations of each setting, as a test. The tables of
- * promql/CHANGED.md are made by
+ * promql/changed/CHANGED.md are made by
  *
  *	EPI_CHANGED_RUNS=2000 build/tests/promql/changed_sim_test size
  *	EPI_CHANGED_RUNS=400 build/tests/promql/changed_sim_test power

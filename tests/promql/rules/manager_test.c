@@ -181,7 +181,7 @@ TEST(recorded_profiles)
 		"{job=\"b\"} nanoseconds 1000000000 of 1: main;f 1000000000");
 	at(&s.w, 30, "go:merged", "go:merged{job=\"a\"} count 30 of 1: main;f 30");
 	at(&s.w, 30, "sum(shares)", "{} 1430000000");
-	static const char *const want[] = { "", "", "", "a diff can not be recorded" };
+	static const char *const want[] = { "", "", "", "a diff cannot be recorded" };
 	check_errors(&s, want, 4);
 	close_stage(&s);
 }

@@ -202,7 +202,7 @@ TEST(refuses_modifiers)
 		{ "a[0s]", "1:3: duration must be greater than 0" },
 		{ "a[300y]", "1:3: duration out of range" }, { "a[200y]", "1:3: duration out of range" },
 		{ "a[5m][5m]", "1:7: a selector has only one window" },
-		{ "a offset 1m [5m]", "1:14: a window stands before offset and @" },
+		{ "a offset 1m [5m]", "1:14: a window must come before offset and @" },
 		{ "(a)[5m]", "1:5: a window is allowed only directly behind a selector" },
 		{ "sum(a)[5m]", "1:8: a window is allowed only directly behind a selector" },
 		{ "a offset", "1:9: unexpected end of query, expected \"-\" or duration" },

@@ -4,7 +4,7 @@
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/self/flags.h"
-#include "promql/engine.h"
+#include "promql/engine/engine.h"
 #include "proto/pprof.h"
 #include "scrape/manager.h"
 #include "tests/check.h"
@@ -291,7 +291,7 @@ TEST(ingest_refuses_what_it_cannot_store)
 			"invalid parameter \\\"time\\\": cannot parse \\\"x\\\" to a valid "
 			"timestamp" },
 		{ "name=cpu&interval=0",
-			"invalid parameter \\\"interval\\\": it is more than 0 and at most a day" },
+			"invalid parameter \\\"interval\\\": must be more than 0 and at most a day" },
 	};
 	static const char gperftools[40] = { [8] = 3, [24] = 0x10, [25] = 0x27 };
 	struct buf gz = { 0 };
@@ -306,12 +306,12 @@ TEST(ingest_refuses_what_it_cannot_store)
 		CHECK_INT(f.r.status, 400);
 	}
 	CHECK_STR(post("/api/v1/ingest?name=cpu", "", STR("")),
-		ERROR_BODY("bad_data", "the body is empty; it is to be a profile"));
+		ERROR_BODY("bad_data", "the body is empty; send a profile"));
 	post("/api/v1/ingest?name=cpu", "", STR("<html>no</html>"));
 	CHECK_INT(f.r.status, 400);
 	CHECK_STR(post("/api/v1/ingest?name=cpu", "", (struct str){ gperftools, sizeof(gperftools) }),
 		ERROR_BODY("bad_data",
-			"a legacy CPU profile of gperftools (binary) is not read yet: only "
+			"a legacy CPU profile of gperftools (binary) is not supported: only "
 			"pprof's protobuf is"));
 	gz.ptr[gz.len - 5] ^= 1;
 	post("/api/v1/ingest?name=cpu", "", buf_str(&gz));

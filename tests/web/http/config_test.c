@@ -454,14 +454,14 @@ static const struct {
 	{ "basic_auth_users:\n  a:\n", ERR_INVALID,
 		":2:5: user \"a\": not a bcrypt hash ($2a$, $2b$ or $2y$)" },
 	{ "basic_auth_users:\n  a: $2b$10$short\n", ERR_INVALID,
-		":2:6: user \"a\": not a whole bcrypt hash: it has 60 characters" },
+		":2:6: user \"a\": not a whole bcrypt hash: one has 60 characters" },
 	{ "basic_auth_users:\n"
 	  "  a: $2b$31$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234\n",
 		ERR_INVALID, ":2:6: user \"a\": bcrypt of cost 31: 4 to 16 are taken" },
 	{ "basic_auth_users:\n"
 	  "  a: $2b$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ0123-\n",
 		ERR_INVALID,
-		":2:6: user \"a\": not a bcrypt hash: a character that is none of its" },
+		":2:6: user \"a\": not a bcrypt hash: a character that bcrypt does not use" },
 	{ "basic_auth_users:\n  \"a:b\": x\n", ERR_INVALID,
 		":2:3: a user's name is not empty and holds no colon" },
 };

@@ -12,7 +12,7 @@ static const struct {
 	const char *code, *message;
 } refused[] = {
 	{ "SelectSeries", "{" OF_CPU SPAN "}", 400, "invalid_argument",
-		"step is to be seconds, 0.001 at least" },
+		"step must be seconds, at least 0.001" },
 	{ "SelectSeries", "{" OF_CPU SPAN ",\"step\":0.001}", 400, "invalid_argument",
 		"more than 11000 points: the step is too short" },
 	{ "SelectSeries", "{" SPAN ",\"step\":15}", 400, "invalid_argument",
@@ -22,7 +22,7 @@ static const struct {
 		"selector \"\": profile type \"cpu\" is not <name>:<sample type>:<sample "
 		"unit>:<period type>:<period unit>" },
 	{ "SelectSeries", "{" OF_CPU SPAN ",\"step\":15,\"groupBy\":[\"a) (x)\"]}", 400,
-		"invalid_argument", "group_by: \"a) (x)\" is no name of a label" },
+		"invalid_argument", "group_by: \"a) (x)\" is not the name of a label" },
 	{ "SelectSeries", "{" OF_CPU SPAN ",\"step\":15,\"aggregation\":7}", 501, "unimplemented",
 		"aggregation 7 is not supported" },
 	{ "SelectSeries", "{" OF_CPU SPAN ",\"step\":15,\"limit\":-1}", 400, "invalid_argument",
@@ -30,7 +30,7 @@ static const struct {
 	{ "SelectSeries",
 		"{" OF_CPU SPAN ",\"step\":15,\"stackTraceSelector\":{\"callSite\":[{}]}}", 501,
 		"unimplemented",
-		"stack_trace_selector.call_site is supported for profiles alone" },
+		"stack_trace_selector.call_site is supported for profiles only" },
 	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"format\":3}", 501, "unimplemented",
 		"format PROFILE_FORMAT_DOT is not supported" },
 	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"format\":5}", 501, "unimplemented",
@@ -56,16 +56,16 @@ static const struct {
 	{ "SelectMergeStacktraces",
 		"{\"labelSelector\":\"{__profile_type__!=\\\"a:b:c:d:e\\\"}\"," SPAN "}", 400,
 		"invalid_argument",
-		"selector \"{__profile_type__!=\\\"a:b:c:d:e\\\"}\": __profile_type__ can be "
-		"matched by = alone, not by !=" },
+		"selector \"{__profile_type__!=\\\"a:b:c:d:e\\\"}\": __profile_type__ can only be "
+		"matched by =, not by !=" },
 	{ "SelectMergeProfile", "{" SPAN "}", 400, "invalid_argument",
 		"profile_typeID is missing" },
 	{ "Diff", "{}", 400, "invalid_argument", "left is missing" },
 	{ "Diff", "{\"left\":{" OF_CPU SPAN "}}", 400, "invalid_argument", "right is missing" },
 	{ "Diff", "{\"left\":{" OF_CPU SPAN "},\"right\":{\"profileTypeID\":\"" CPU "\"}}", 400,
-		"invalid_argument", "a side of the difference ends where it starts" },
+		"invalid_argument", "a side of the difference has no length" },
 	{ "LabelValues", "{\"name\":\"a b\"}", 400, "invalid_argument",
-		"name is to be that of a label" },
+		"name is not the name of a label" },
 	{ "LabelNames", "{\"matchers\":[\"x\"]}", 400, "invalid_argument",
 		"selector \"x\": profile type \"x\" is not <name>:<sample type>:<sample "
 		"unit>:<period type>:<period unit>" },
@@ -93,12 +93,12 @@ TEST(bodies_and_headers)
 		const char *want;
 	} rows[] = {
 		{ "Content-Type: text/plain\r\n", "{}", 415,
-			"Content-Type is to be application/proto or application/json\n" },
+			"Content-Type must be application/proto or application/json\n" },
 		{ "Content-Type: application/x-www-form-urlencoded\r\n", "a=b", 415,
-			"Content-Type is to be application/proto or application/json\n" },
-		{ "", "", 415, "Content-Type is to be application/proto or application/json\n" },
+			"Content-Type must be application/proto or application/json\n" },
+		{ "", "", 415, "Content-Type must be application/proto or application/json\n" },
 		{ "Content-Type: application/grpc\r\n", "", 415,
-			"Content-Type is to be application/proto or application/json\n" },
+			"Content-Type must be application/proto or application/json\n" },
 		{ "Content-Type: application/json; charset=utf-8\r\n", "{\"unknown\":[{}]}", 200,
 			"{}" },
 		{ AS_JSON, "", 400,
@@ -118,14 +118,14 @@ TEST(bodies_and_headers)
 			CONNECT_ERROR("invalid_argument", "end is before start") },
 		{ AS_PROTO, "\x08", 400,
 			CONNECT_ERROR("invalid_argument",
-				"the body is no ProfileTypesRequest in protobuf") },
+				"the body is not a ProfileTypesRequest in protobuf") },
 		{ AS_PROTO, "\x7a\x01x\xf8\x07\x05", 200, "" }, /* fields 15 and 127 */
 		{ "Content-Type: application/json\r\nConnect-Protocol-Version: 2\r\n", "{}", 400,
 			CONNECT_ERROR("invalid_argument",
-				"Connect-Protocol-Version is to be \\\"1\\\", not \\\"2\\\"") },
+				"Connect-Protocol-Version must be \\\"1\\\", not \\\"2\\\"") },
 		{ "Content-Type: application/json\r\nConnect-Timeout-Ms: x\r\n", "{}", 400,
 			CONNECT_ERROR("invalid_argument",
-				"Connect-Timeout-Ms is to be a number of "
+				"Connect-Timeout-Ms must be a number of "
 				"at most 10 digits, not \\\"x\\\"") },
 		{ "Content-Type: application/json\r\nConnect-Timeout-Ms: 0\r\n", "{}", 504,
 			CONNECT_ERROR("deadline_exceeded", "Connect-Timeout-Ms is 0") },

@@ -1,6 +1,6 @@
 /*
- * Queries over series whose job changed epochs: the same rows in one epoch and in several, and
- * every answer the same.
+ * Queries over series whose job changed epochs: the same rows in one epoch and in several give
+ * the same answers.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Lines "text\tnumber\tnumber": those of equal text are added up. */
+/* Adds up lines "text\tnumber\tnumber" of equal text. */
 static void print_lines(struct buf *out, struct lines *l)
 {
 	long long sum[2] = { 0 };
@@ -82,7 +82,7 @@ static void print_in_order(struct buf *out, const struct profile_value *v)
 	buf_release(&b);
 }
 
-/* Elements in the order of their text. */
+/* Elements sorted by their text. */
 static void print_elements(struct buf *out, const struct result *r)
 {
 	struct lines elements = { .n = 0 };
@@ -124,7 +124,7 @@ static void print_pprof(struct buf *out, const struct pprof *p)
 	buf_release(&b);
 }
 
-/* *epochs: the most partitions that an element of the answer is from. */
+/* *epochs: the highest number of partitions of one element of the answer. */
 static void answer(struct world *w, const struct query_options *o, bool as_pprof, size_t *epochs)
 {
 	struct render_options r = { 0 };
@@ -194,7 +194,7 @@ static void pair_store(
 	store(&t->many, labels, at_s, interval_s, stacks);
 }
 
-/* Functions come and go from window to window; one pod ends, one begins; labels begin. */
+/* Functions come and go between windows; one pod ends, one starts; labels start. */
 static void pair_fill(struct pair *t)
 {
 	struct draw d = { 7 };
@@ -243,7 +243,7 @@ static const char *const queries[] = {
 	"cpu:samples{job=\"a\"}[130s] offset 100s",
 	"{__name__=\"process_cpu\",__type__=~\".+s\"}[6m]",
 	"cpu{job=\"a\"}",
-	"cpu:samples{job=\"a\"} offset 3m", /* a pod's latest is in an older epoch */
+	"cpu:samples{job=\"a\"} offset 3m", /* the latest of a pod is in an older epoch */
 	"goroutine{job=\"a\"}[6m]",
 	"goroutine{job=\"a\"}",
 	"merge(goroutine{job=\"a\"}[6m])",

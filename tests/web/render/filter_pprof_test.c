@@ -1,6 +1,6 @@
 /*
- * A filtered profile sent as pprof is to the tool what the filter of its own makes of the profile
- * that went in, but for percentages: the file has no other total than its samples'.
+ * `go tool pprof` reads a filtered profile that we sent as it reads the unfiltered one with its
+ * own filter, except for percentages: the file has no other total than that of its samples.
  */
 #include "base/gzip/gzip.h"
 #include "promql/filter.h"
@@ -106,7 +106,7 @@ TEST(real_profiles)
 		}
 }
 
-/* drop_frames among them: what was dropped, and what was not, is so for the reader too. */
+/* With drop_frames: the reader drops the same frames. */
 TEST(drawn_profiles)
 {
 	static const char *const expressions[] = { "^main[.]e$", "rt[.]", "demo", "b[.]go", "^main" };

@@ -1,4 +1,4 @@
-#include "promql/eval.h"
+#include "promql/profiles.h"
 #include "tests/values.h"
 #include "web/render/call_site.h"
 #include "web/render/flame.h"
@@ -204,7 +204,7 @@ static struct profile_value *make_defined(struct values *values)
 	static const uint8_t stacks[][5] = {
 		{ 1, 0, 255 },
 		{ 2, 0, 255 },
-		{ 2, 2, 0, 255 }, /* a.go's is below itself */
+		{ 2, 2, 0, 255 }, /* a.go's calls itself */
 		{ 3, 0, 255 },
 		{ 4, 0, 255 },
 		{ 6, 5, 0, 255 },
@@ -257,7 +257,10 @@ static void check_files(struct values *values, const struct profile_value *v, si
 	buf_release(&out);
 }
 
-/* a.go's twin costs 4 + 4 + 4, for it calls itself, b.go's 10; both called same cost 2. */
+/*
+ * a.go's twin costs 4 + 4 + 4, since it calls itself; b.go's costs 10; both functions called same
+ * cost 2.
+ */
 TEST(files_and_lines_of_names)
 {
 	struct values values;
@@ -284,7 +287,7 @@ TEST(files_and_lines_of_names)
 	values_release(&values);
 }
 
-/* The side that is gone counts too: what cost most names the file. */
+/* The base counts too: the most expensive function gives the file. */
 TEST(files_of_a_diff)
 {
 	struct values values;
@@ -310,7 +313,9 @@ TEST(files_of_a_diff)
 	values_release(&values);
 }
 
-/* Frames as a picture has them: inlined ones too, binaries of what has no lines, no stack. */
+/*
+ * Frames as a flame graph has them: inlined ones, binaries for locations without lines, no stack.
+ */
 TEST(call_sites)
 {
 	/* clang-format off */
@@ -397,7 +402,7 @@ TEST(speedscope)
 	values_release(&m.values);
 }
 
-/* 4 is -4, and 3 are 10 - 7: nothing is lost that has cancelled out. */
+/* Of 4 it is -4, and 3 are 10 - 7: what cancels out is not lost. */
 TEST(costs_below_zero_count)
 {
 	struct made m;
@@ -539,7 +544,7 @@ TEST(tables)
 	buf_release(&out);
 }
 
-/* Whatever it is written as: an answer that nobody waits for ends. */
+/* In every format an answer ends soon after it was canceled. */
 TEST(answers_that_are_not_wanted_end)
 {
 	static const struct {

@@ -1,10 +1,22 @@
-/* What formats promise of any profile: totals that hold however much is left out, and pgo. */
+/* The table of formats, totals in all of them, and pgo. */
 #include "tests/draw.h"
 #include "tests/values.h"
 #include "web/render/flame.h"
 #include "web/render/render.h"
 
 #define SEEDS 12u
+
+TEST(the_table_of_formats)
+{
+	CHECK_STR(str_of(RENDER_JSON->name), "json");
+	for (size_t i = 0; i < render_formats_n; i++) {
+		const struct render_format *f = &render_formats[i];
+
+		CHECK(render_format_find(str_of(f->name)) == f); /* each name once */
+		CHECK(f->content_type && (f->write || f == RENDER_JSON));
+	}
+	CHECK(!render_format_find(STR("xml")) && !render_format_find(STR("")));
+}
 
 /* ---- flame graphs cut to max_nodes ---- */
 
@@ -30,7 +42,7 @@ static struct sums sums_of(const struct flame_picture *f)
 	return s;
 }
 
-/* Pyroscope's tree: the sum of what each box says is its own. */
+/* Pyroscope's tree: the sum of the boxes' own costs. */
 static int64_t tree_sum(struct str bytes)
 {
 	struct cursor c = cursor_of(bytes);
@@ -112,7 +124,7 @@ struct code {
 	uint32_t functions[10];
 };
 
-/* Functions f0..f9; fN starts at line 100 * N, or nowhere. */
+/* Functions f0..f9; fN starts at line 100 * N, or has no start line. */
 static bool code_open(struct code *c, const char *type, const char *unit, bool starts)
 {
 	struct err err;
@@ -133,7 +145,7 @@ static bool code_open(struct code *c, const char *type, const char *unit, bool s
 	return true;
 }
 
-/* A location of n frames, innermost first: function, line; n 0: none is known. */
+/* A location of n frames, innermost first: function, line. n 0: a location without lines. */
 static uint32_t location(struct code *c, uint64_t address, const int64_t (*frames)[2], uint32_t n)
 {
 	struct pprof_line lines[4];
@@ -171,8 +183,8 @@ static enum err_code code_pgo(struct code *c, bool is_diff, struct pprof **out, 
 }
 
 /*
- * "f1:150,f3:306 f2:200 3\n": locations leaf first, within one the innermost line first, value. One
- * whose address is not its place has that behind it.
+ * "f1:150,f3:306 f2:200 3\n": locations leaf first, in each the innermost line first, value. If
+ * the address of a location is not its place, it follows.
  */
 static void print_stacks(const struct pprof *p, struct buf *out)
 {
@@ -235,7 +247,7 @@ TEST(pgo_keeps_names_lines_and_five_locations)
 	REQUIRE(code_open(&c, "cpu", "nanoseconds", true));
 	for (uint32_t i = 0; i < 8; i++)
 		l[i] = LOCATION(&c, 4096 + i, { 7 - (int64_t)i, 100 * (7 - (int64_t)i) + 5 });
-	/* Another line of the leaf is the same call, and so is another address of a caller. */
+	/* Another line of the leaf, or another address of a caller, is the same call. */
 	other = LOCATION(&c, 5000, { 7, 711 });
 	pprof_builder_sample(c.b, l, 8, NULL, 0, (int64_t[]){ 10 });
 	SAMPLE(&c, 5, other, l[1], l[2], l[3], l[4]);
@@ -248,7 +260,7 @@ TEST(pgo_keeps_names_lines_and_five_locations)
 		"f4:400 7\n");
 }
 
-/* The compiler takes an edge from the last two locations alone, and all of what is in them. */
+/* The compiler takes an edge only from the last two locations, with all their lines. */
 TEST(pgo_keeps_what_is_inlined_in_its_location)
 {
 	struct code c;
@@ -265,7 +277,7 @@ TEST(pgo_keeps_what_is_inlined_in_its_location)
 		"f6:600,f5:502,f4:403 f9:903,f8:801,f7:702 1\n");
 }
 
-/* An edge over a frame that has no function is one that is not in the code, and has a weight. */
+/* An edge over a frame without a function is not in the code, but has a weight. */
 TEST(pgo_keeps_unknown_locations)
 {
 	struct code c;
@@ -289,7 +301,7 @@ TEST(pgo_keeps_unknown_locations)
 		"? ?@0 5\n");
 }
 
-/* A function that calls itself has an edge unless caller and callee are one place in it. */
+/* A recursive function has an edge unless caller and callee are at the same place in it. */
 TEST(pgo_keeps_places_of_recursion_apart)
 {
 	struct code c;

@@ -1,6 +1,6 @@
 /*
- * Names come from whoever is profiled. What people read, on a terminal too, has no byte of them
- * that ends a line, moves the cursor or is not UTF-8; what programs read is of its format's form.
+ * Names are chosen by the profiled program. What people read, also on a terminal, has no byte of
+ * them that ends a line, moves the cursor or is not UTF-8. What programs read is well-formed.
  */
 #include "base/quote.h"
 #include "tests/values.h"
@@ -20,7 +20,7 @@ struct hostile {
 	struct buf out;
 };
 
-/* Each string of a profile is hostile; two elements, so that their labels show, too. */
+/* Each string of a profile is hostile. There are two elements, so that their labels are shown. */
 static bool hostile_open(struct hostile *h)
 {
 	static struct label labels[2][1] = {
@@ -70,7 +70,7 @@ static void hostile_close(struct hostile *h)
 	values_release(&h->values);
 }
 
-/* Lines of what prints, and nothing else. */
+/* Checks that there are only printable bytes and line ends. */
 static void check_prints(struct str s)
 {
 	struct buf again = { 0 };
@@ -151,7 +151,7 @@ TEST(json_is_utf8_and_on_one_line)
 	hostile_close(&h);
 }
 
-/* Bytes as they were recorded: what reads it is to see the name that the program has. */
+/* pprof has the recorded bytes: its reader should see the name that the program has. */
 TEST(pprof_keeps_them)
 {
 	struct hostile h;

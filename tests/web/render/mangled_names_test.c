@@ -1,8 +1,9 @@
 /*
- * Names of C++ and Rust as compilers mangle them: reports show what `go tool pprof` shows of the
- * same file, filters match it, and what was written for mangled names still finds them.
+ * Names of C++ and Rust as compilers mangle them: reports show them as `go tool pprof` does,
+ * filters match the shown names, and expressions for mangled names still match.
  */
 #include "promql/filter.h"
+#include "promql/flat.h"
 #include "promql/frames.h"
 #include "promql/syntax/check.h"
 #include "tests/draw.h"
@@ -10,7 +11,10 @@
 #include "tests/values.h"
 #include "web/render/render.h"
 
-/* Overloads, instances of one template, a lambda; Rust old and new; C; Go; demangled already. */
+/*
+ * Overloads, instances of one template, a lambda; Rust old and new; C; Go; already demangled
+ * ones.
+ */
 static const struct {
 	const char *name, *system_name;
 } symbols[] = {
@@ -88,7 +92,7 @@ static bool open_world(struct world *w, uint64_t seed)
 	return ok;
 }
 
-/* What a query makes of x, the profile. */
+/* The answer of a query for x, the profile. */
 static bool apply(struct world *w, const char *query, struct value *out)
 {
 	struct arena *a = &w->values.arena;
@@ -156,7 +160,7 @@ TEST(reports_are_the_tools)
 	buf_release(&got);
 }
 
-/* top() and cum() add up what is shown under one name, once per stack, as the report does. */
+/* top() and cum() add up all functions of one shown name, once per stack, as the report does. */
 TEST(tables_are_the_reports)
 {
 	static struct oracle_rows rows;
@@ -203,7 +207,7 @@ TEST(expressions_about_symbols_find_them)
 	CHECK_INT(left_of(&w, "focus(x, '^_ZN3app3runE|(_RINv)')") +
 			left_of(&w, "ignore(x, '^_ZN3app3runE|(_RINv)')"),
 		all);
-	/* An expression for names is not about symbols: "St" would be in every second one. */
+	/* An expression for names does not match symbols: "St" is in every second one. */
 	CHECK_INT(left_of(&w, "focus(x, 'runEi')"), 0);
 	CHECK_INT(left_of(&w, "focus(x, 'my_ZN')"), 0);
 	values_release(&w.values);
@@ -243,7 +247,7 @@ TEST(matchers_about_symbols_find_them)
 	values_release(&w.values);
 }
 
-/* What is sent is what is shown, and the symbol stays beside it. */
+/* The shown name is sent, with the symbol beside it. */
 TEST(pprof_keeps_symbols)
 {
 	struct render_options o = { 0 };

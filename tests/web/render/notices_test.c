@@ -1,4 +1,4 @@
-/* Warnings and infos of an answer in the formats that have no place of their own for them. */
+/* Warnings and infos of an answer, in formats other than JSON. */
 #include "web/render/notices.h"
 
 #include "tests/oracle.h"
@@ -23,7 +23,7 @@ static struct str header_of(const struct notices *n, struct http_out *out)
 	return out->headers[0].value;
 }
 
-/* "warning: text\n" for each that is read back. */
+/* "warning: text\n" for each notice that is read back. */
 static void read_all(struct buf *out, struct str header)
 {
 	struct buf text = { 0 };
@@ -100,7 +100,7 @@ TEST(header_is_bounded)
 	arena_release(&arena);
 }
 
-/* What others may send: read as far as it is of that form. */
+/* Headers of other servers: read as far as they are well-formed. */
 TEST(headers_of_others)
 {
 	static const struct {
@@ -133,7 +133,7 @@ TEST(headers_of_others)
 static const struct str warnings[] = { STR("rows of a block may be missing: line\nend") };
 static const struct str infos[] = { STR("taken in whole steps") };
 
-/* One sample of main.work, and a result that lacks something. */
+/* One sample of main.work, and a result with a warning. */
 static struct profile_value *work(struct values *v, const char *comment)
 {
 	struct pprof_builder *b;
@@ -203,7 +203,7 @@ TEST(pprof_and_pgo_carry_comments)
 	values_release(&v);
 }
 
-/* The same lines as the tool prints of the comments. */
+/* The same lines that the tool prints for the comments. */
 TEST(text_has_the_lines_that_the_tool_prints)
 {
 	struct values v;
@@ -269,7 +269,7 @@ TEST(tables_have_them_once)
 	values_release(&v);
 }
 
-/* Lines of folded stacks are data to all that read them: difffolded.pl counts any other. */
+/* Folded stacks have no comments: difffolded.pl counts every line as a stack. */
 TEST(folded_has_none_and_speedscope_its_name)
 {
 	struct values v;

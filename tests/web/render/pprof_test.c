@@ -1,11 +1,11 @@
 #include "base/gzip/gzip.h"
-#include "promql/eval.h"
+#include "promql/profiles.h"
 #include "tests/draw.h"
 #include "tests/oracle.h"
 #include "tests/values.h"
 #include "web/render/render.h"
 
-/* The tool's own rendering of the time of day differs between its versions. */
+/* Versions of the tool print the time of day differently. */
 static void without_time(struct buf *out, struct str s)
 {
 	buf_clear(out);
@@ -31,7 +31,7 @@ static void compare(const char *what, struct str got, struct str want)
 }
 
 /*
- * What the tool says of the original, what it says of our pprof, and our own text are the same.
+ * The tool prints the same for the original and for our pprof, and our own text is the same.
  * `sources` are the tool's arguments for the original.
  */
 static void check_result(
@@ -130,9 +130,9 @@ static void write_side(struct values *values, struct profile_value *v, const cha
 }
 
 /*
- * A diff sent as one profile is to the tool what -diff_base of the two is. Where it normalizes it
- * rounds sample by sample, and Go writes some samples twice; so it gets the sides as we send them,
- * merged.
+ * For the tool a diff sent as one profile is the same as -diff_base of the two. With
+ * normalization it rounds sample by sample, and Go writes some samples twice; so the tool gets
+ * the sides merged, as we send them.
  */
 static void check_diff(const char *new_file, const char *base_file, bool normalized)
 {
@@ -173,7 +173,7 @@ TEST(diffs_are_the_tools_diffs)
 	struct buf out = { 0 };
 
 	REQUIRE(dir);
-	/* a second run of the same program */
+	/* another run of the same program */
 	REQUIRE(oracle_run(&out,
 		"mkdir -p '%s/again' && go run tests/proto/goprofiles/main.go -cpu 1s '%s/again' "
 		"2>&1 && cp '%s/again/cpu.pb.gz' '%s/cpu2.pb.gz' && cp '%s/again/heap.pb.gz' "
@@ -208,7 +208,7 @@ TEST(what_is_no_profile_has_no_pprof)
 	arena_release(&a);
 }
 
-/* Nobody waits for the rest: a long answer ends where it is. */
+/* A long answer ends soon after it was canceled. */
 TEST(an_answer_that_is_not_wanted_ends)
 {
 	struct point points[3] = { { 1, 2 }, { 2, 3 }, { 3, 4 } };

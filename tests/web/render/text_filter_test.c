@@ -1,11 +1,12 @@
 /*
- * format=text of filtered profiles against `go tool pprof -top` with the same filters, over the
- * pprof of what was not filtered: header, totals, order and marks. Values have both signs, and
- * stacks that filters make equal cancel out. The tool answers all cases of a file in one run.
+ * format=text of filtered profiles, compared with `go tool pprof -top` with the same filters over
+ * the unfiltered pprof: header, totals, order and marks. Values have both signs, and stacks that
+ * filters make equal cancel out. The tool answers all cases of a file in one run.
  */
 #include "base/quote.h"
 #include "base/regex.h"
 #include "promql/filter.h"
+#include "promql/profiles.h"
 #include "promql/syntax/check.h"
 #include "tests/oracle.h"
 #include "tests/promql/expressions.h"
@@ -28,7 +29,7 @@ struct text_case {
 
 struct corpus {
 	struct values values;
-	struct pprof *p; /* whose names the expressions are of */
+	struct pprof *p; /* the expressions use its names */
 	struct value v; /* not filtered */
 	struct text_case cases[CASES_MAX];
 	size_t n;
@@ -37,7 +38,7 @@ struct corpus {
 
 static size_t compared;
 
-/* The tool gives a base's samples a label that ours do not have. */
+/* The tool labels the samples of a base; ours have no such label. */
 static bool means_base(struct str text)
 {
 	struct regex *re = NULL;
@@ -65,7 +66,7 @@ static void draw_cases(struct corpus *c, size_t n)
 			if (is_tag && means_base(text))
 				text = STR("id=20:");
 			text = text.len ? text : STR("main");
-			if (!is_tag && draw(&c->draw, 8) == 0) /* one that is cut where it is named */
+			if (!is_tag && draw(&c->draw, 8) == 0) /* an expression that the header cuts */
 				text = str_of(arena_printf(&c->values.arena, STR_FMT "|%*s", STR_ARG(text),
 					50 + (int)draw(&c->draw, 40), "x"));
 			k->option[k->n] = option;
@@ -153,7 +154,7 @@ static void compare_case(struct corpus *c, const char *what, size_t i)
 
 /* ---- profiles ---- */
 
-/* Stacks lose what tells them apart, so that costs of both signs meet in one. */
+/* Filters make stacks equal, so that costs of both signs meet in one. */
 static void mix(struct pprof *p, struct draw *d)
 {
 	for (uint32_t i = 0; i < p->samples_n; i++) {
@@ -218,7 +219,7 @@ static void compare_corpus(struct corpus *c, const char *what)
 
 static uint64_t seeds(void)
 {
-	const char *n = getenv("EPI_TEXT_SEEDS"); /* more, by hand */
+	const char *n = getenv("EPI_TEXT_SEEDS"); /* set it higher by hand */
 
 	return n ? strtoull(n, NULL, 10) : 3;
 }

@@ -1,0 +1,91 @@
+/*
+ * The inside of statistic.h: what its files share. Private to them.
+ *
+ * sides.c reads the observations into sums and paths, shocks.c finds what passing
+ * shocks do to them, reach.c how far chance reaches, statistic.c judges.
+ */
+#ifndef PROMQL_CHANGED_INTERNAL_H
+#define PROMQL_CHANGED_INTERNAL_H
+
+#include "promql/changed/statistic.h"
+
+/* Sums over one side. */
+struct side {
+	const struct change_side *in;
+	const struct change_observation **v; /* by series, then slice */
+	size_t *first; /* per series, and one more */
+	double *total; /* per series */
+	double *weight; /* per series; they add up to 1 */
+	bool *present; /* per slice */
+	double slices; /* that are present */
+	double series_n, cells_n;
+	double all; /* costs */
+	double sampling; /* variance of the mean of a share of 1, by sampling alone */
+	double weights2, weights4; /* sums of powers */
+	double spread_unit; /* what the sum of w^2 (r - R)^2 expects per unit of variance */
+	double *path; /* per function and slice: its share's deviation */
+};
+
+struct track { /* of a function */
+	double cost[2], share[2];
+	double squares[2]; /* sum of cost^2 / total */
+	double spread[2], mean[2]; /* sums of w^2 r^2, w^2 r; paired: of differences, in [0] */
+	bool tested;
+	double least; /* the smallest p that any split could give */
+};
+
+/* Possible variances of a function's difference; their weights add up to 1. */
+#define MIXTURE_MAX 32
+#define MIXTURE_RATIO 1.3
+
+struct mixture {
+	double least; /* variance by sampling alone */
+	double weight[MIXTURE_MAX], variance[MIXTURE_MAX]; /* no variance where there is no weight */
+	double freedom[MIXTURE_MAX]; /* of its estimate; INFINITY: it is given */
+};
+
+struct shocks;
+
+struct judge {
+	struct arena *arena;
+	const struct change_input *in;
+	struct change_output *out;
+	struct side side[2];
+	struct track *tracks;
+	double *share[2]; /* of the series in work, per function */
+	char *is_met;
+	uint32_t *met; /* functions of the series in work */
+	uint32_t met_n;
+	double quantum;
+	struct shocks *shocks;
+	double deviations; /* that p of one function stands for, of a normal value */
+};
+
+bool changed_is_stopped(const struct judge *j);
+double changed_pooled_share(const struct judge *j, const struct track *t);
+
+/* ---- sides.c ---- */
+
+MUST_CHECK enum err_code changed_sides_init(struct judge *j, struct err *err);
+/* Weights of series; j->out->paired. */
+void changed_weigh(struct judge *j);
+/* Tracks, and paths: deviations of each function's share from its series' means. */
+MUST_CHECK enum err_code changed_read(struct judge *j, struct err *err);
+
+/* ---- shocks.c ---- */
+
+/* Shared by all functions that are tested. */
+MUST_CHECK enum err_code changed_find_shocks(struct judge *j, struct err *err);
+/* Variances of a function's difference in time, sampling and shocks together. */
+void changed_mix(const struct judge *j, uint32_t function, struct mixture *m);
+
+/* ---- reach.c ---- */
+
+/* The x > 0 that a difference of such variances passes by chance with probability p. */
+double mixture_reach(const struct mixture *m, double p);
+/* How many deviations a normal value is away from its mean, or more, with probability p. */
+double normal_reach(double p);
+/* The greatest share that could well have given `samples` of `all`, but with probability p / 2. */
+double share_reach(double samples, double all, double p);
+
+#endif

@@ -1,0 +1,560 @@
+/*
+ * From a selector to series and columns.
+ *
+ * A name is looked up as written first: a series that is named exactly so wins over a reading as
+ * a short profile type. Matchers are the database's to test where they are about labels of series;
+ * what is about labels of samples is noted per series here and tested when cells are read
+ * (gather.c).
+ */
+#include "promql/choose.h"
+
+#include <assert.h>
+
+#include "base/array.h"
+#include "base/map.h"
+#include "promql/costs.h"
+#include "promql/numeric.h"
+#include "promql/plan.h"
+#include "promql/reader.h"
+#include "promql/syntax/type_names.h"
+
+#define TYPE_LABEL "__type__"
+#define SAMPLE_PREFIX "sample_"
+
+/* ---- where ---- */
+
+struct time_window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
+{
+	struct time_window w = { .max_ns = t_ns };
+	int64_t width = s->window_ns;
+
+	if (s->at == AT_TIME)
+		w.max_ns = s->at_ns;
+	else if (s->at == AT_START)
+		w.max_ns = ev->start_ns;
+	else if (s->at == AT_END)
+		w.max_ns = ev->end_ns;
+	w.max_ns -= s->offset_ns;
+	if (width == 0) {
+		width = ev->mode == EVAL_SPAN ? ev->end_ns - ev->start_ns :
+			ev->mode == EVAL_RANGE    ? ev->step_ns :
+										ev->lookback_ns;
+		w.latest = ev->mode == EVAL_INSTANT;
+	}
+	if (__builtin_sub_overflow(w.max_ns, width, &w.min_ns))
+		w.min_ns = INT64_MIN;
+	return w;
+}
+
+/* ---- whose label ---- */
+
+enum label_source label_source(
+	struct labels metric, const struct partition *p, struct str name, struct str *key)
+{
+	struct str rest = { name.ptr + strlen(SAMPLE_PREFIX), name.len - strlen(SAMPLE_PREFIX) };
+
+	if (labels_has(metric, name))
+		return LABEL_OF_SERIES;
+	*key = name;
+	if (sym_has_label_key(p, name))
+		return LABEL_OF_SAMPLES;
+	if (!str_has_prefix(name, STR(SAMPLE_PREFIX)) || !sym_has_label_key(p, rest))
+		return LABEL_NOWHERE;
+	*key = rest;
+	return LABEL_OF_SAMPLES;
+}
+
+/* Tested here and not by the database: it may be about a sample's label of another name. */
+static bool is_withheld(const struct matcher *m)
+{
+	return str_is(m->name, TYPE_LABEL) || str_has_prefix(m->name, STR(SAMPLE_PREFIX));
+}
+
+/* One of all epochs of a series may pass the matchers that the database was not asked. */
+static bool is_selected(const struct selector *s, const struct db_series *series, size_t n)
+{
+	struct str key;
+
+	for (size_t i = 0; i < s->matchers_n; i++) {
+		const struct matcher *m = &s->matchers[i];
+		bool passes = false;
+
+		if (!is_withheld(m) || str_is(m->name, TYPE_LABEL))
+			continue;
+		for (size_t k = 0; k < n && !passes; k++)
+			passes = label_source(series[k].labels, series[k].partition, m->name, &key) ==
+					LABEL_OF_SAMPLES ||
+				matcher_test_labels(m, series[k].labels);
+		if (!passes)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * What the matchers ask of samples of one epoch. Where none of them has the label it is "" for all
+ * of them: they pass together, or none does. The answer is as if each was tested.
+ */
+static void ask_samples(const struct selector *s, struct chosen *c)
+{
+	const struct db_series *series = c->series;
+	struct str key;
+
+	c->deferred = 0;
+	c->asked = c->none = false;
+	c->takes_empty = true;
+	for (size_t i = 0; i < s->matchers_n; i++) {
+		const struct matcher *m = &s->matchers[i];
+		enum label_source source;
+
+		if (str_is(m->name, LABEL_NAME) || str_is(m->name, TYPE_LABEL))
+			continue;
+		source = label_source(series->labels, series->partition, m->name, &key);
+		if (source == LABEL_OF_SERIES)
+			continue;
+		c->asked = true;
+		c->takes_empty &= matcher_test(m, STR(""));
+		if (source == LABEL_OF_SAMPLES)
+			c->deferred |= UINT64_C(1) << i;
+		else if (!matcher_test(m, STR("")))
+			c->none = true;
+	}
+	if (c->none)
+		c->deferred = 0;
+}
+
+/* ---- which series ---- */
+
+/* One series: what is chosen of each of its epochs, the newest first. */
+struct epochs {
+	struct chosen *v; /* type, metric and group are not set yet */
+	size_t n;
+};
+
+struct choosing {
+	struct eval *ev;
+	const struct expr *expr;
+	const struct selector *s;
+	const struct merging *m;
+	struct type_pattern pattern;
+	bool has_pattern; /* the name was read as a profile type; types must match it */
+	struct chosen *chosen;
+	size_t n, cap;
+	struct arena scratch; /* of the series at hand */
+	struct eval each; /* ev with it */
+	struct map groups;
+	struct labels *group_metrics;
+	size_t groups_n, groups_cap;
+};
+
+static enum err_code find_named(struct choosing *x, struct str name, bool name_alone,
+	struct db_series **out, size_t *n, struct err *err)
+{
+	struct matcher *sent = arena_array(x->ev->arena, struct matcher, x->s->matchers_n + 1);
+	struct asked_series asked = { .expr = x->expr, .m = x->m, .sent = sent };
+
+	if (!sent)
+		return eval_nomem(x->ev, err);
+	if (name.len > 0)
+		sent[asked.sent_n++] = (struct matcher){ .op = MATCH_EQ,
+			.name = STR(LABEL_NAME), .value = name };
+	for (size_t i = 0; i < x->s->matchers_n; i++) {
+		asked.withheld |= is_withheld(&x->s->matchers[i]);
+		if (!name_alone && !is_withheld(&x->s->matchers[i]))
+			sent[asked.sent_n++] = x->s->matchers[i];
+	}
+	if (x->pattern.parts > 1)
+		asked.pattern = &x->pattern;
+	return choose_held(x->ev, &asked, out, n, err);
+}
+
+static enum err_code find_series(
+	struct choosing *x, struct db_series **out, size_t *n, struct err *err)
+{
+	struct str name = x->s->name;
+	struct db_series *exact;
+	size_t exact_n = 0;
+	enum err_code rc;
+
+	if (name.len == 0)
+		return find_named(x, name, false, out, n, err);
+	x->has_pattern = type_pattern_parse(name, &x->pattern);
+	if (x->has_pattern && !str_eq(x->pattern.name, name)) {
+		/* Whether there is such a series does not depend on the other matchers. */
+		if ((rc = find_named(x, name, true, &exact, &exact_n, err)))
+			return rc;
+		if (exact_n == 0)
+			return find_named(x, x->pattern.name, false, out, n, err);
+		x->has_pattern = false;
+	}
+	return find_named(x, name, false, out, n, err);
+}
+
+/* ---- which columns ---- */
+
+/* The sample type, with its unit, or the whole type in full may be meant. */
+static bool test_type(const struct matcher *m, const struct profile_type *t)
+{
+	bool negative = m->op == MATCH_NE || m->op == MATCH_NRE;
+	struct buf text = { 0 };
+	bool hit;
+
+	hit = matcher_test(m, t->sample_type) != negative;
+	if (!hit) {
+		buf_printf(&text, STR_FMT ":" STR_FMT, STR_ARG(t->sample_type), STR_ARG(t->sample_unit));
+		hit = matcher_test(m, buf_str(&text)) != negative;
+	}
+	if (!hit) {
+		buf_clear(&text);
+		profile_type_print(&text, t);
+		hit = matcher_test(m, buf_str(&text)) != negative;
+	}
+	buf_release(&text);
+	return hit != negative;
+}
+
+/* The default of a profile that we do not know. Its rows share it, so any row will do. */
+static enum err_code default_sample_type(
+	struct choosing *x, const struct epochs *e, struct str *out, struct err *err)
+{
+	uint32_t header = SYM_NONE;
+	enum err_code rc;
+
+	*out = (struct str){ 0 };
+	for (size_t i = e->n; i-- > 0 && header == SYM_NONE;) {
+		const struct db_series *s = e->v[i].series;
+
+		if ((rc = db_series_header(x->ev->querier, s, &header, err)))
+			return rc;
+		if (header != SYM_NONE)
+			*out = sym_string(s->partition, sym_header(s->partition, header)->default_sample_type);
+	}
+	return ERR_OK;
+}
+
+static enum err_code keep_default(struct choosing *x, const struct epochs *e,
+	struct profile_type *types, size_t *n, struct err *err)
+{
+	struct str wish = { 0 };
+	enum err_code rc;
+
+	if (*n > 1) {
+		if (!type_default_known(types, *n) && (rc = default_sample_type(x, e, &wish, err)))
+			return rc;
+		types[0] = types[type_default(types, *n, wish)];
+		*n = 1;
+	}
+	return ERR_OK;
+}
+
+static bool is_wanted(const struct choosing *x, const struct profile_type *t)
+{
+	bool keep = !x->has_pattern || type_pattern_match(&x->pattern, t);
+
+	for (size_t k = 0; k < x->s->matchers_n && keep; k++)
+		if (str_is(x->s->matchers[k].name, TYPE_LABEL))
+			keep = test_type(&x->s->matchers[k], t);
+	return keep;
+}
+
+/* Types of all epochs, the oldest's first, each once. */
+static enum err_code all_types(struct choosing *x, const struct epochs *e,
+	struct profile_type **out, size_t *n, struct err *err)
+{
+	struct profile_type *types, *joined;
+	size_t more, k;
+	enum err_code rc;
+
+	*out = NULL;
+	*n = 0;
+	for (size_t i = e->n; i-- > 0;) {
+		rc = db_series_types(x->ev->querier, e->v[i].series, &x->scratch, &types, &more, err);
+		if (rc)
+			return rc;
+		if (*n == 0) {
+			*out = types;
+			*n = more;
+			continue;
+		}
+		if (!(joined = arena_array(&x->scratch, struct profile_type, *n + more)))
+			return arena_fail(&x->scratch, "query", err);
+		memcpy(joined, *out, *n * sizeof(*joined));
+		*out = joined;
+		for (size_t t = 0; t < more; t++) {
+			for (k = 0; k < *n && !profile_type_eq(&joined[k], &types[t]); k++)
+				;
+			if (k == *n)
+				joined[(*n)++] = types[t];
+		}
+	}
+	return ERR_OK;
+}
+
+static enum err_code series_types(struct choosing *x, const struct epochs *e,
+	struct profile_type **out, size_t *n, struct err *err)
+{
+	bool by_matcher = false;
+	struct profile_type *types;
+	size_t all, kept = 0;
+	enum err_code rc;
+
+	if ((rc = all_types(x, e, &types, &all, err)))
+		return rc;
+	for (size_t k = 0; k < x->s->matchers_n; k++)
+		by_matcher |= str_is(x->s->matchers[k].name, TYPE_LABEL);
+	for (size_t i = 0; i < all; i++)
+		if (is_wanted(x, &types[i]))
+			types[kept++] = types[i];
+	*out = types;
+	*n = kept;
+	if (by_matcher || (x->has_pattern && x->pattern.parts > 1))
+		return ERR_OK;
+	return keep_default(x, e, types, n, err);
+}
+
+/* ---- groups ---- */
+
+static bool group_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(
+		*(const struct labels *)key, ((const struct choosing *)ctx)->group_metrics[id]);
+}
+
+/* metric may be in the scratch; where the group is new it is copied. */
+static enum err_code find_group(
+	struct choosing *x, struct labels metric, uint32_t *out, struct err *err)
+{
+	uint64_t hash = labels_hash(metric);
+	uint32_t id = map_find(&x->groups, hash, group_eq, x, &metric);
+	struct label *v;
+
+	if (id == MAP_NONE) {
+		if (!arena_array_room(x->ev->arena, &x->group_metrics, x->groups_n, 1, &x->groups_cap))
+			return eval_nomem(x->ev, err);
+		if (!x->m->each && metric.n) {
+			if (!(v = arena_alloc_raw(x->ev->arena, metric.n, sizeof(*v))))
+				return eval_nomem(x->ev, err);
+			metric.v = memcpy(v, metric.v, metric.n * sizeof(*v));
+		}
+		id = (uint32_t)x->groups_n;
+		if (!map_add(&x->groups, hash, id))
+			return eval_nomem(x->ev, err);
+		x->group_metrics[x->groups_n++] = metric;
+	}
+	*out = id;
+	return ERR_OK;
+}
+
+static enum err_code add_chosen(struct choosing *x, struct chosen c, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = find_group(x, c.metric, &c.group, err)))
+		return rc;
+	c.metric = x->group_metrics[c.group];
+	if (!arena_array_room(x->ev->arena, &x->chosen, x->n, 1, &x->cap))
+		return eval_nomem(x->ev, err);
+	x->chosen[x->n++] = c;
+	return ERR_OK;
+}
+
+static bool wants_sample_labels(const struct eval *ev, const struct db_series *series)
+{
+	struct str key;
+
+	if (sym_label_sets_n(series->partition) <= 1)
+		return false;
+	if (ev->all_sample_labels)
+		return true;
+	for (size_t i = 0; i < ev->label_names_n; i++)
+		if (label_source(series->labels, series->partition, ev->label_names[i], &key) ==
+			LABEL_OF_SAMPLES)
+			return true;
+	return false;
+}
+
+/* A series' epochs, with what is asked of their samples; none where the matchers leave it out. */
+static enum err_code find_epochs(struct choosing *x, const struct db_series *series, size_t n,
+	struct epochs *out, struct err *err)
+{
+	struct chosen c = { 0 };
+
+	*out = (struct epochs){ .v = arena_array(&x->scratch, struct chosen, n) };
+	if (!out->v)
+		return arena_fail(&x->scratch, "query", err);
+	if (!is_selected(x->s, series, n))
+		return ERR_OK;
+	for (size_t i = 0; i < n; i++) {
+		c.series = &series[i];
+		ask_samples(x->s, &c);
+		c.by_labels = !c.none && (c.deferred || wants_sample_labels(x->ev, &series[i]));
+		out->v[out->n++] = c;
+	}
+	return ERR_OK;
+}
+
+/* Adds a series to the answer; all its epochs have equal labels. */
+static enum err_code choose(
+	struct choosing *x, const struct db_series *series, size_t n, struct err *err)
+{
+	struct labels metric = series->labels;
+	struct labels_builder b;
+	struct profile_type *types;
+	struct epochs epochs;
+	size_t types_n;
+	enum err_code rc;
+
+	if ((rc = find_epochs(x, series, n, &epochs, err)) || epochs.n == 0)
+		return rc;
+	if ((rc = series_types(x, &epochs, &types, &types_n, err)))
+		return rc;
+	for (size_t i = 0; i < types_n; i++) {
+		if (x->m->each && types_n > 1) {
+			labels_builder_init(&b, x->ev->arena, series->labels);
+			labels_builder_set(&b, STR(TYPE_LABEL), types[i].sample_type);
+			rc = labels_builder_build(&b, &metric, err);
+		} else if (!x->m->each) {
+			rc = labels_group(&x->each, series->labels, x->m->grouping, x->m->labels, &metric, err);
+		}
+		for (size_t k = 0; k < epochs.n && !rc; k++) {
+			epochs.v[k].type = types[i];
+			epochs.v[k].metric = metric;
+			rc = add_chosen(x, epochs.v[k], err);
+		}
+		if (rc)
+			return rc;
+	}
+	return ERR_OK;
+}
+
+/* The end of the epochs of the series at i, which are neighbours. */
+static size_t end_of_epochs(const struct db_series *series, size_t n, size_t i)
+{
+	size_t end = i + 1;
+
+	while (end < n && labels_eq(series[end].labels, series[i].labels))
+		end++;
+	return end;
+}
+
+/* All series of a list, each with its epochs. */
+static enum err_code choose_all(
+	struct choosing *x, const struct db_series *series, size_t n, struct err *err)
+{
+	size_t end, done = 0;
+	enum err_code rc;
+
+	/* Most often as many as there are series: none is copied while they are found. */
+	x->cap = n;
+	if (!(x->chosen = arena_alloc_raw(x->ev->arena, n, sizeof(*x->chosen))))
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < n; i = end) {
+		end = end_of_epochs(series, n, i);
+		if ((done++ % 1024 == 0 && (rc = eval_check(x->ev, err))) ||
+			(rc = choose(x, &series[i], end - i, err)))
+			return rc;
+		arena_reset(&x->scratch);
+	}
+	return ERR_OK;
+}
+
+/* ---- all of them ---- */
+
+/* Ascending by group, by counting; series keep their order within. */
+static enum err_code order_by_group(struct choosing *x, struct err *err)
+{
+	struct chosen *sorted;
+	uint32_t *at;
+	size_t i = 1;
+
+	/* A group each, as they came. */
+	while (i < x->n && x->chosen[i - 1].group <= x->chosen[i].group)
+		i++;
+	if (i == x->n)
+		return ERR_OK;
+	at = arena_array(x->ev->arena, uint32_t, x->groups_n + 1);
+	sorted = arena_array(x->ev->arena, struct chosen, x->n);
+	if (!at || !sorted)
+		return eval_nomem(x->ev, err);
+	for (i = 0; i < x->n; i++)
+		at[x->chosen[i].group + 1]++;
+	for (size_t g = 0; g < x->groups_n; g++)
+		at[g + 1] += at[g];
+	for (i = 0; i < x->n; i++)
+		sorted[at[x->chosen[i].group]++] = x->chosen[i];
+	x->chosen = sorted;
+	return ERR_OK;
+}
+
+enum err_code choose_series(
+	struct eval *ev, const struct expr *e, struct db_series **out, size_t *n, struct err *err)
+{
+	struct choosing x = { .ev = ev, .expr = e, .s = &e->selector };
+	size_t kept = 0, end;
+	enum err_code rc;
+
+	if ((rc = find_series(&x, out, n, err)))
+		return rc;
+	for (size_t i = 0; i < *n; i = end) {
+		end = end_of_epochs(*out, *n, i);
+		if (!is_selected(x.s, &(*out)[i], end - i))
+			continue;
+		for (size_t k = i; k < end; k++)
+			(*out)[kept++] = (*out)[k];
+	}
+	*n = kept;
+	return ERR_OK;
+}
+
+enum err_code choose_set(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct chosen_set *out, struct err *err)
+{
+	struct eval whole = *ev;
+	struct choosing x = { .ev = &whole, .expr = e, .s = &e->selector, .m = m };
+	struct db_series *series;
+	enum err_code rc;
+
+	whole.arena = ev->whole;
+	arena_init_shared(&x.scratch, ev->budget);
+	x.each = whole;
+	x.each.arena = &x.scratch;
+	map_init(&x.groups);
+	if ((rc = find_series(&x, &series, &out->series_n, err)) || out->series_n == 0)
+		goto out;
+	if ((rc = choose_all(&x, series, out->series_n, err)) || x.n == 0)
+		goto out;
+	if ((rc = choose_check_types(ev, e, x.chosen, x.n, err)) || (rc = order_by_group(&x, err)))
+		goto out;
+	out->v = x.chosen;
+	out->n = x.n;
+	out->groups_n = (uint32_t)x.groups_n;
+	for (size_t i = 0; i < x.n; i++)
+		out->by_labels |= x.chosen[i].by_labels;
+out:
+	map_release(&x.groups);
+	arena_release(&x.scratch);
+	return rc;
+}
+
+enum err_code choose_profiles(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct value *out, struct err *err)
+{
+	const struct selector *s = &e->selector;
+	bool windowed = s->window_ns != 0, numeric = false;
+	struct plan_read *read;
+	enum err_code rc;
+
+	assert(e->kind == EXPR_SELECTOR && e->types);
+	if (s->name.len && !windowed && ((rc = numeric_latest(ev, e, out, &numeric, err)) || numeric))
+		return rc;
+	*out = (struct value){ .type = e->types };
+	if ((rc = ev->reader->find(ev, e, m, &read, err)))
+		return rc;
+	if (read->series_n == 0 && windowed)
+		return numeric_refuse_window(ev, e, err);
+	if (read->series_n == 0)
+		return s->name.len ? ERR_OK : numeric_latest(ev, e, out, &numeric, err);
+	if (read->set->n == 0)
+		return ERR_OK;
+	return ev->reader->profiles(ev, read, out, err);
+}

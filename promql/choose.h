@@ -1,0 +1,124 @@
+/*
+ * Choosing: from a selector to the series and columns that it selects, and their groups.
+ *
+ * Errors:    ERR_INVALID: columns that cannot be put together; ERR_LIMIT: too many series; those of
+ *            the database.
+ * Ownership: what is found lives in the arena that the function names.
+ * Threads:   one query, one thread.
+ */
+#ifndef PROMQL_CHOOSE_H
+#define PROMQL_CHOOSE_H
+
+#include "promql/profiles.h"
+
+/* How a selector's series are put together. */
+struct merging {
+	enum over_time over;
+	bool each; /* one element per series; the rest is unused */
+	enum grouping grouping; /* _NONE: all together; _BY; _WITHOUT */
+	struct name_list labels;
+	bool totals_only; /* values are totals, cells are not read */
+	bool in_slices; /* changed(): elements live a slice of the window at a time */
+	bool by_name; /* costs by function names are enough: part.names may replace cells */
+};
+
+/* The window of a selector. */
+struct time_window {
+	int64_t min_ns, max_ns; /* (min, max] */
+	bool latest; /* only each series' last profile */
+};
+
+struct time_window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
+/* Profiles of e, a selector; gauges are not rounded yet. */
+MUST_CHECK enum err_code choose_profiles(struct eval *ev, const struct expr *e,
+	const struct merging *m, struct value *out, struct err *err);
+
+/*
+ * One series of a selection, in one epoch: which of its columns, and what must be asked of its
+ * samples. Its epochs have equal labels, and so one group.
+ */
+struct chosen {
+	const struct db_series *series;
+	struct profile_type type;
+	uint64_t deferred; /* bits of the selector's matchers that are about sample labels */
+	bool asked; /* some matcher is about a label that the series lacks, and so about samples */
+	bool takes_empty; /* those matchers accept "" */
+	bool none; /* no sample can pass: rows are there, and later than those of older epochs */
+	bool by_labels; /* cells per sample label set */
+	struct labels metric;
+	uint32_t group;
+	int64_t at_ns; /* OVER_MIN, OVER_MAX: the only time to look at */
+	int64_t min_ns; /* OVER_RATE: where its window begins; 0: where the selection's does */
+	int64_t window_ns; /* and how long it counts; 0: as long as the selector's */
+};
+
+struct selection {
+	const struct selector *selector;
+	const struct expr *expr;
+	struct time_window window;
+	struct chosen *v; /* ascending by group */
+	size_t n;
+	uint32_t groups_n;
+	bool totals_only, by_name;
+	enum over_time over;
+	uint64_t cost; /* about, in samples */
+};
+
+/* The series a selector's name and matchers select, sample labels not looked at; once per epoch. */
+MUST_CHECK enum err_code choose_series(
+	struct eval *ev, const struct expr *e, struct db_series **out, size_t *n, struct err *err);
+
+/* Epochs of one series are chosen one behind the other. */
+static inline bool is_same_series(const struct db_series *a, const struct profile_type *a_type,
+	const struct db_series *b, const struct profile_type *b_type)
+{
+	return labels_eq(a->labels, b->labels) && profile_type_eq(a_type, b_type);
+}
+
+/* Series that a selector's name and matchers chose, their columns and groups. */
+struct chosen_set {
+	struct chosen_set *next;
+	const struct selector *selector; /* the first that asked; windows do not count */
+	const struct merging *merging; /* likewise; what is read of the values does not count */
+	struct chosen *v; /* ascending by group */
+	size_t n, series_n; /* series_n 0: no series at all */
+	uint32_t groups_n;
+	bool by_labels; /* some are split by labels of samples */
+};
+
+/* The database's part of a selector. */
+struct asked_series {
+	const struct expr *expr;
+	const struct merging *m; /* NULL: series alone are asked for */
+	const struct type_pattern *pattern; /* those without such a type are left out; NULL: none is */
+	const struct matcher *sent;
+	size_t sent_n;
+	bool withheld; /* there are matchers that may leave out others */
+};
+/*
+ * The series, in ev->arena. ERR_LIMIT where they are more than the query has memory or samples for:
+ * that is told before they are held, and from some of them.
+ */
+MUST_CHECK enum err_code choose_held(struct eval *ev, const struct asked_series *asked,
+	struct db_series **out, size_t *n, struct err *err);
+
+/* ERR_INVALID: columns that were chosen cannot be put together. */
+MUST_CHECK enum err_code choose_check_types(
+	struct eval *ev, const struct expr *e, const struct chosen *v, size_t n, struct err *err);
+
+/* In ev->whole. */
+MUST_CHECK enum err_code choose_set(struct eval *ev, const struct expr *e, const struct merging *m,
+	struct chosen_set *out, struct err *err);
+/* ---- labels of samples ---- */
+
+enum label_source {
+	LABEL_NOWHERE,
+	LABEL_OF_SERIES,
+	LABEL_OF_SAMPLES, /* *key is its name there */
+};
+
+/* The owner of label `name`: the series, else the samples. sample_<name> is always the samples'. */
+enum label_source label_source(
+	struct labels metric, const struct partition *p, struct str name, struct str *key);
+
+#endif

@@ -1,0 +1,65 @@
+/*
+ * Engine, the inside of engine.h: a query's life, and the line it waits in. Private to promql/.
+ *
+ * Threads: the line's lock guards the lists and counts; a query's other fields belong to its
+ * thread, but for stop, which the watcher sets.
+ */
+#ifndef PROMQL_ENGINE_ENGINE_INTERNAL_H
+#define PROMQL_ENGINE_ENGINE_INTERNAL_H
+
+#include "base/memory_pool.h"
+#include "base/thread.h"
+#include "promql/engine/engine.h"
+#include "promql/plan.h"
+#include "promql/workers.h"
+
+struct query {
+	struct engine *engine;
+	struct query_options o;
+	struct budget memory; /* of all that the query uses */
+	struct arena arena;
+	struct parsed *parsed;
+	struct db_querier *querier;
+	struct query_plan plan;
+	struct result result;
+	int64_t deadline_ns; /* monotonic */
+	const atomic_bool *cancel;
+	atomic_bool stop; /* asks the evaluation to end */
+	struct query *next; /* of the open ones; the engine's lock */
+	struct query **previous; /* what points to it */
+};
+
+struct engine {
+	struct engine_options o;
+	struct workers *workers;
+	struct memory_pool *memory; /* of all queries; NULL: no limit */
+	struct mutex lock; /* guards all below */
+	struct cond changed;
+	struct query *open; /* between query_run and query_close */
+	unsigned running;
+	size_t untrimmed_bytes; /* what queries used that ended since the heap was trimmed */
+	atomic_bool closing; /* set under the lock, read anywhere */
+	struct thread watcher;
+};
+
+/* ---- steps.c ---- */
+
+/*
+ * At each step of the range, into a matrix: ascending by metric, in ev->whole. ev is planned; its
+ * arena is changed.
+ */
+MUST_CHECK enum err_code evaluate_steps(
+	struct eval *ev, struct cost_series **out, size_t *n, struct err *err);
+
+/* ---- scrape.c ---- */
+
+/* e is a selector of one series: its last profile in the window, whole. */
+MUST_CHECK enum err_code eval_scrape(
+	struct eval *ev, const struct expr *e, struct pprof **out, struct err *err);
+
+/* ---- result.c ---- */
+
+/* Evaluates what is parsed, once or step by step, into q->result. */
+MUST_CHECK enum err_code query_evaluate(struct query *q, struct err *err);
+
+#endif

@@ -1,0 +1,260 @@
+/*
+ * Evaluation of a whole query, and the shape its answer takes.
+ */
+#include <stdlib.h>
+
+#include "base/metrics.h"
+#include "promql/costs.h"
+#include "promql/engine/engine_internal.h"
+#include "promql/numeric.h"
+#include "promql/over_time.h"
+#include "promql/unit.h"
+
+METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by queries.", NULL);
+
+/* ---- where the query looks ---- */
+
+/* False: nowhere. */
+static bool window_of(const struct eval *ev, const struct parsed *parsed, int64_t first,
+	int64_t last, struct time_window *all)
+{
+	bool any = false;
+
+	for (const struct expr *e = parsed->selectors; e; e = e->selector.next) {
+		struct time_window a, b, numbers;
+
+		if (e->types == VALUE_FRAMES)
+			continue;
+		a = selector_window(ev, &e->selector, first);
+		b = selector_window(ev, &e->selector, last);
+		rate_span(&e->selector, &a, &b);
+		numbers = numeric_window(ev, &e->selector, first);
+		a.min_ns = numbers.min_ns < a.min_ns ? numbers.min_ns : a.min_ns;
+		if (!any || a.min_ns < all->min_ns)
+			all->min_ns = a.min_ns;
+		if (!any || b.max_ns > all->max_ns)
+			all->max_ns = b.max_ns;
+		any = true;
+	}
+	return any;
+}
+
+/* ---- one time ---- */
+
+static void truncate(struct query *q, size_t limit)
+{
+	static const struct str warning = STR("results truncated due to limit");
+
+	if (limit == 0 || q->result.n <= limit)
+		return;
+	q->result.n = limit;
+	q->result.warnings = &warning;
+	q->result.warnings_n = 1;
+}
+
+static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err *err)
+{
+	struct result *r = &q->result;
+	struct value v;
+	struct pprof *scrape;
+	enum err_code rc;
+
+	if (q->o.whole_scrape) {
+		if ((rc = eval_scrape(ev, q->parsed->root, &scrape, err)))
+			return rc;
+		r->type = RESULT_SCRAPE;
+		r->scrape = scrape;
+		return ERR_OK;
+	}
+	rc = q->o.totals ? eval_totals(ev, q->parsed->root, &v, err) :
+					   eval_expr(ev, q->parsed->root, &v, err);
+	if (rc)
+		return rc;
+	r->n = v.n;
+	if (v.type == VALUE_SCALAR) {
+		r->type = RESULT_SCALAR;
+		r->scalar = v.scalar;
+	} else if (v.type == VALUE_STRING) {
+		r->type = RESULT_STRING;
+		r->string = v.string;
+	} else if (v.type == VALUE_TABLE) {
+		r->type = RESULT_TOP;
+		r->tops = v.tops;
+	} else if (v.type & VALUE_PROFILES) {
+		r->type = RESULT_PROFILES;
+		r->profiles = v.profiles;
+	} else {
+		r->type = RESULT_VECTOR;
+		r->vector = v.costs;
+		if ((rc = costs_distinct(v.costs, v.n, err)))
+			return rc;
+		truncate(q, q->o.limit);
+	}
+	return ERR_OK;
+}
+
+/* ---- all of it ---- */
+
+static enum err_code append(struct query *q, const struct str **to, size_t *to_n,
+	const struct str *from, size_t n, struct err *err)
+{
+	struct str *all;
+
+	if (n == 0)
+		return ERR_OK;
+	if (!(all = arena_array(&q->arena, struct str, *to_n + n)))
+		return arena_fail(&q->arena, "query", err);
+	if (*to_n)
+		memcpy(all, *to, *to_n * sizeof(*all));
+	memcpy(all + *to_n, from, n * sizeof(*all));
+	*to = all;
+	*to_n += n;
+	return ERR_OK;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return str_cmp(*(const struct str *)a, *(const struct str *)b);
+}
+
+/* Adds the database's warnings about damage and its infos to ours. */
+static enum err_code add_notices(struct query *q, const struct eval *ev, struct err *err)
+{
+	struct result *r = &q->result;
+	struct str *sorted;
+	const struct str *v;
+	enum err_code rc;
+	size_t n;
+
+	if ((rc = append(q, &r->infos, &r->infos_n, ev->infos, ev->infos_n, err)) || !q->querier)
+		return rc;
+	v = db_querier_warnings(q->querier, &n);
+	if ((rc = append(q, &r->warnings, &r->warnings_n, v, n, err)))
+		return rc;
+	v = db_querier_infos(q->querier, &n);
+	if (n == 0)
+		return ERR_OK;
+	if (!(sorted = arena_array(&q->arena, struct str, n)))
+		return arena_fail(&q->arena, "query", err);
+	memcpy(sorted, v, n * sizeof(*v));
+	qsort(sorted, n, sizeof(*sorted), by_text); /* threads do not meet them in an order */
+	return append(q, &r->infos, &r->infos_n, sorted, n, err);
+}
+
+static enum err_code open_forks(struct query *q, struct eval *ev, struct err *err)
+{
+	unsigned n = workers_threads(q->engine->workers);
+
+	if (n < 2 || !ev->querier)
+		return ERR_OK;
+	if (!(ev->forks = arena_array(&q->arena, struct eval_fork, n)))
+		return arena_fail(&q->arena, "query", err);
+	for (unsigned i = 0; i < n; i++)
+		arena_init_shared(&ev->forks[i].arena, &q->memory);
+	ev->workers = q->engine->workers;
+	ev->parallel_samples = q->engine->o.parallel_samples;
+	return ERR_OK;
+}
+
+static void close_forks(struct eval *ev)
+{
+	for (unsigned i = 0; ev->forks && i < workers_threads(ev->workers); i++) {
+		struct eval_fork *f = &ev->forks[i];
+
+		if (f->querier)
+			db_querier_join(ev->querier, f->querier);
+		db_querier_close(f->querier);
+		arena_release(&f->arena);
+	}
+}
+
+static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err *err)
+{
+	struct result *r = &q->result;
+	enum err_code rc;
+
+	if (q->parsed->root->types & (VALUE_STRING | VALUE_TABLE))
+		return err_set(err, ERR_INVALID,
+			"invalid expression type \"%s\" for range query, must be "
+			"scalar, costs or profiles",
+			q->parsed->root->types & VALUE_STRING ? "string" : "table");
+	r->type = RESULT_MATRIX;
+	rc = evaluate_steps(ev, &r->matrix, &r->n, err);
+	truncate(q, q->o.limit);
+	return rc;
+}
+
+static enum err_code plan_and_evaluate(struct query *q, struct eval *ev, struct err *err)
+{
+	const struct query_options *o = &q->o;
+	enum err_code rc = ERR_OK;
+
+	if (!o->whole_scrape && ev->querier) {
+		if (ev->mode == EVAL_RANGE)
+			ev->t_ns = ev->start_ns;
+		if ((rc = plan_query(ev, err)))
+			return rc;
+	}
+	if (o->explain && !o->analyze)
+		return ERR_OK;
+	if ((rc = plan_check(&q->plan, err)))
+		return rc;
+	return ev->mode == EVAL_RANGE ? evaluate_range(q, ev, err) : evaluate_once(q, ev, err);
+}
+
+enum err_code query_evaluate(struct query *q, struct err *err)
+{
+	const struct query_options *o = &q->o;
+	const struct engine_options *limits = &q->engine->o;
+	struct time_window all = { 0 };
+	struct eval ev = {
+		.query = q->parsed,
+		.arena = &q->arena,
+		.whole = &q->arena,
+		.mode = o->step_ns > 0 ? EVAL_RANGE :
+			o->has_span        ? EVAL_SPAN :
+								 EVAL_INSTANT,
+		.t_ns = o->has_span ? o->end_ns : o->t_ns,
+		.start_ns = o->t_ns,
+		.end_ns = o->t_ns,
+		.step_ns = o->step_ns,
+		.lookback_ns = limits->lookback_ns,
+		.samples_max = limits->samples_max,
+		.rate_groups_ns = limits->rate_groups_ns,
+		.budget = &q->memory,
+		.plan = &q->plan,
+		.reader = &reader_reads,
+		.timed = o->analyze,
+		.stop = &q->stop,
+		.all_sample_labels = o->keep_sample_labels,
+		.rows_only = o->rows_only,
+	};
+	enum err_code rc;
+
+	if (ev.mode != EVAL_INSTANT) {
+		ev.start_ns = o->start_ns;
+		ev.end_ns = o->end_ns;
+	}
+	if (window_of(&ev, q->parsed, ev.mode == EVAL_RANGE ? ev.start_ns : ev.t_ns,
+			ev.mode == EVAL_RANGE ? ev.end_ns : ev.t_ns, &all) &&
+		(rc = db_querier_open(limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
+		return rc;
+	ev.querier = q->querier;
+	if ((rc = eval_prepare(&ev, err)))
+		return rc;
+	q->result.t_ns = ev.t_ns;
+	q->plan.samples_max = limits->samples_max;
+	q->plan.memory_bytes_max = limits->memory_bytes_max;
+	q->plan.analyze = o->analyze;
+	q->plan.checked = !o->explain || o->analyze;
+	if (!(rc = open_forks(q, &ev, err)))
+		rc = plan_and_evaluate(q, &ev, err);
+	close_forks(&ev);
+	numeric_release(&ev);
+	metric_add(&samples_total, NULL, (double)ev.samples);
+	if (!rc &&
+		(q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||
+			q->result.type == RESULT_SCALAR))
+		q->result.unit = unit_of_query(&ev);
+	return rc ? rc : add_notices(q, &ev, err);
+}

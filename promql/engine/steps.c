@@ -1,0 +1,407 @@
+/*
+ * Evaluation step by step, into a matrix.
+ *
+ * Where it is much, neighbouring steps are evaluated side by side: in waves of pieces, each of some
+ * steps, so that what one reads at the end of its window serves the next (db_querier_in_steps). A
+ * piece has its own evaluation: arenas, plan, notes; what it found goes into the query's in the
+ * order of pieces. So answers are those of one thread, to the last bit.
+ *
+ * The first step is evaluated alone: what stays the same in all of them (series, windows pinned by
+ * `@`) is found there and only looked at afterwards. Where anything is wrong in a wave - an error,
+ * damage, a limit - nothing of it counts, and it and all behind it is done one by one, so that
+ * errors and warnings are those of one thread.
+ */
+#include <stdlib.h>
+
+#include "base/array.h"
+
+#include "base/map.h"
+#include "promql/engine/engine_internal.h"
+#include "promql/gather.h"
+#include "promql/numeric.h"
+#include "promql/unit.h"
+#include "promql/workers.h"
+#include <assert.h>
+
+/* ---- the matrix ---- */
+
+struct matrix {
+	struct arena *arena;
+	struct cost_series *series;
+	size_t *caps;
+	size_t n, cap;
+	struct map map;
+};
+
+static bool series_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(*(const struct labels *)key, ((const struct matrix *)ctx)->series[id].metric);
+}
+
+static enum err_code add_series(
+	struct matrix *m, struct labels metric, uint64_t hash, uint32_t *out, struct err *err)
+{
+	struct arena *a = m->arena;
+	struct cost_series *series;
+	size_t *caps;
+
+	if (m->n == m->cap) {
+		m->cap = m->cap ? m->cap * 2 : 16;
+		series = arena_array(a, struct cost_series, m->cap);
+		caps = arena_array(a, size_t, m->cap);
+		if (!series || !caps)
+			return arena_fail(a, "query", err);
+		if (m->n) {
+			memcpy(series, m->series, m->n * sizeof(*series));
+			memcpy(caps, m->caps, m->n * sizeof(*caps));
+		}
+		m->series = series;
+		m->caps = caps;
+	}
+	*out = (uint32_t)m->n;
+	m->series[m->n] = (struct cost_series){ .metric = labels_dup(a, metric) };
+	if (metric.n > 0 && !m->series[m->n].metric.v)
+		return arena_fail(a, "query", err);
+	if (!map_add(&m->map, hash, *out))
+		return err_nomem(err, "query");
+	m->n++;
+	return ERR_OK;
+}
+
+/* Room for n more. */
+static enum err_code reserve_points(struct matrix *m, uint32_t id, size_t n, struct err *err)
+{
+	struct cost_series *s = &m->series[id];
+
+	if (!arena_array_room(m->arena, &s->points, s->n, n, &m->caps[id]))
+		return arena_fail(m->arena, "query", err);
+	return ERR_OK;
+}
+
+static enum err_code add_point(
+	struct matrix *m, struct labels metric, struct point point, struct err *err)
+{
+	uint64_t hash = labels_hash(metric);
+	uint32_t id = map_find(&m->map, hash, series_eq, m, &metric);
+	struct cost_series *s;
+	enum err_code rc;
+
+	if (id == MAP_NONE && (rc = add_series(m, metric, hash, &id, err)))
+		return rc;
+	s = &m->series[id];
+	if (s->n > 0 && s->points[s->n - 1].t_ns == point.t_ns)
+		return err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
+	if ((rc = reserve_points(m, id, 1, err)))
+		return rc;
+	s->points[s->n++] = point;
+	return ERR_OK;
+}
+
+/* Evaluates the step at ev->t_ns. */
+static enum err_code add_step(struct matrix *m, struct eval *ev, struct err *err)
+{
+	struct value v;
+	enum err_code rc;
+
+	if ((rc = eval_totals(ev, ev->query->root, &v, err)))
+		return rc;
+	if (v.type == VALUE_SCALAR)
+		return add_point(m, (struct labels){ 0 }, (struct point){ ev->t_ns, v.scalar }, err);
+	for (size_t i = 0; i < v.n; i++)
+		if ((rc = add_point(
+				 m, v.costs[i].metric, (struct point){ ev->t_ns, v.costs[i].value }, err)))
+			return rc;
+	return ERR_OK;
+}
+
+static int by_metric(const void *a, const void *b)
+{
+	return labels_cmp(
+		((const struct cost_series *)a)->metric, ((const struct cost_series *)b)->metric);
+}
+
+/* Points of later steps. */
+static enum err_code join_series(struct matrix *m, const struct cost_series *from, struct err *err)
+{
+	uint64_t hash = labels_hash(from->metric);
+	uint32_t id = map_find(&m->map, hash, series_eq, m, &from->metric);
+	struct cost_series *s;
+	enum err_code rc;
+
+	assert(from->n > 0);
+	if (id == MAP_NONE && (rc = add_series(m, from->metric, hash, &id, err)))
+		return rc;
+	s = &m->series[id];
+	if ((rc = reserve_points(m, id, from->n, err)))
+		return rc;
+	memcpy(s->points + s->n, from->points, from->n * sizeof(*s->points));
+	s->n += from->n;
+	return ERR_OK;
+}
+
+/* ---- one by one ---- */
+
+struct stepping {
+	struct eval *ev;
+	struct matrix m;
+	struct arena step; /* of the one that is evaluated */
+	uint64_t n, at; /* steps, and how many are done */
+};
+
+static int64_t time_of(const struct eval *ev, uint64_t step)
+{
+	return ev->start_ns + (int64_t)step * ev->step_ns;
+}
+
+static enum err_code do_steps(struct stepping *x, uint64_t end, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (; x->at < end && !rc; x->at++) {
+		x->ev->t_ns = time_of(x->ev, x->at);
+		rc = add_step(&x->m, x->ev, err);
+		arena_reset(&x->step);
+	}
+	return rc;
+}
+
+/* ---- side by side ---- */
+
+#define PIECE_STEPS_MAX 32u
+#define STEPS_MIN 4u /* fewer are not worth it */
+
+/* Steps that one thread evaluates, in order. */
+struct piece {
+	uint64_t first, end;
+	struct arena arena; /* of the matrix and the infos */
+	struct matrix m;
+	uint64_t samples;
+	struct str *infos;
+	size_t infos_n;
+};
+
+/* The evaluation of a thread; it is kept from wave to wave. */
+struct step_thread {
+	struct eval ev;
+	struct arena step, whole;
+	struct query_plan plan;
+	bool is_open;
+};
+
+struct wave {
+	struct stepping *x;
+	struct step_thread *threads;
+	unsigned threads_n;
+	struct piece *v;
+	size_t n;
+	uint64_t samples; /* of the query before it */
+	atomic_uint_fast64_t read; /* in it */
+	atomic_bool failed;
+};
+
+static enum err_code open_thread(struct wave *w, unsigned i)
+{
+	struct step_thread *t = &w->threads[i];
+	struct eval *ev = w->x->ev;
+	enum err_code rc;
+
+	if (!ev->forks[i].querier && (rc = db_querier_fork(ev->querier, &ev->forks[i].querier, NULL)))
+		return rc;
+	if (t->is_open)
+		return ERR_OK;
+	t->ev = *ev;
+	t->ev.querier = ev->forks[i].querier;
+	t->ev.arena = &t->step;
+	t->ev.whole = &t->whole;
+	t->ev.plan = &t->plan;
+	t->ev.units = NULL;
+	t->ev.workers = NULL;
+	t->ev.forks = NULL;
+	if ((rc = plan_fork(ev->plan, &t->whole, &t->plan)))
+		return rc;
+	t->is_open = true;
+	return ERR_OK;
+}
+
+static enum err_code do_piece(struct wave *w, struct step_thread *t, struct piece *p)
+{
+	struct eval *ev = &t->ev;
+	enum err_code rc = ERR_OK;
+	uint64_t before, read;
+	size_t n;
+
+	ev->samples = w->samples;
+	ev->infos = NULL;
+	ev->infos_n = 0;
+	for (uint64_t i = p->first; i < p->end && !rc; i++) {
+		if (atomic_load_explicit(&w->failed, memory_order_relaxed))
+			return ERR_CANCELED;
+		before = ev->samples;
+		ev->t_ns = time_of(ev, i);
+		rc = add_step(&p->m, ev, NULL);
+		arena_reset(&t->step);
+		read = ev->samples - before;
+		read += atomic_fetch_add_explicit(&w->read, read, memory_order_relaxed);
+		if (!rc && read > ev->samples_max - w->samples)
+			rc = ERR_LIMIT;
+	}
+	p->samples = ev->samples - w->samples;
+	p->infos = ev->infos;
+	p->infos_n = ev->infos_n;
+	(void)db_querier_warnings(ev->querier, &n);
+	/* If infos are full the first ones count, and their order is not known here. */
+	return rc ? rc : n || p->infos_n == EVAL_INFOS_MAX ? ERR_CORRUPT : ERR_OK;
+}
+
+static void do_any_piece(void *ctx, unsigned thread, size_t i)
+{
+	struct wave *w = ctx;
+
+	if (atomic_load_explicit(&w->failed, memory_order_relaxed))
+		return;
+	if (open_thread(w, thread) || do_piece(w, &w->threads[thread], &w->v[i]))
+		atomic_store_explicit(&w->failed, true, memory_order_relaxed);
+}
+
+static void close_thread(struct wave *w, struct step_thread *t)
+{
+	numeric_release_until(&t->ev, w->x->ev->numbers);
+	arena_release(&t->step);
+	arena_release(&t->whole);
+	t->is_open = false;
+}
+
+/* Adds the results of the pieces to the query's evaluation. */
+static enum err_code join_wave(struct wave *w, struct err *err)
+{
+	struct eval *ev = w->x->ev;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < w->n && !rc; i++) {
+		const struct piece *p = &w->v[i];
+
+		ev->samples += p->samples;
+		for (size_t k = 0; k < p->m.n && !rc; k++)
+			rc = join_series(&w->x->m, &p->m.series[k], err);
+		for (size_t k = 0; k < p->infos_n && !rc; k++)
+			rc = eval_info(ev, err, STR_FMT, STR_ARG(p->infos[k]));
+	}
+	for (unsigned i = 0; i < w->threads_n; i++) {
+		if (!w->threads[i].is_open)
+			continue;
+		plan_add_counts(ev, &w->threads[i].plan);
+		if (!rc)
+			rc = unit_join(ev, w->threads[i].ev.units, err);
+	}
+	return rc;
+}
+
+/* The next pieces, as many as there is work for. *done false: something is wrong with one. */
+static enum err_code do_wave(struct wave *w, uint64_t piece_steps, bool *done, struct err *err)
+{
+	struct stepping *x = w->x;
+	uint64_t at = x->at;
+	enum err_code rc = ERR_OK;
+
+	for (w->n = 0; w->n < 4 * (size_t)w->threads_n && at < x->n; w->n++) {
+		struct piece *p = &w->v[w->n];
+		uint64_t end = at + piece_steps < x->n ? at + piece_steps : x->n;
+
+		*p = (struct piece){ .first = at, .end = end };
+		arena_init_shared(&p->arena, x->ev->budget);
+		p->m.arena = &p->arena;
+		map_init(&p->m.map);
+		at = end;
+	}
+	w->samples = x->ev->samples;
+	atomic_init(&w->read, 0);
+	atomic_init(&w->failed, false);
+	workers_run(x->ev->workers, w->n, do_any_piece, w);
+	*done = !atomic_load(&w->failed);
+	if (*done && !(rc = join_wave(w, err)))
+		x->at = at;
+	for (size_t i = 0; i < w->n; i++) {
+		map_release(&w->v[i].m.map);
+		arena_release(&w->v[i].arena);
+	}
+	return rc;
+}
+
+static enum err_code do_waves(struct stepping *x, struct err *err)
+{
+	struct wave w = { .x = x, .threads_n = workers_threads(x->ev->workers) };
+	uint64_t piece = (x->n - x->at) / (2 * w.threads_n);
+	enum err_code rc = ERR_OK;
+	bool done = true;
+
+	piece = piece > PIECE_STEPS_MAX ? PIECE_STEPS_MAX : piece ? piece : 1;
+	/* Few, and none of the query's memory: what one thread has room for has room here, too. */
+	w.threads = calloc(w.threads_n, sizeof(*w.threads));
+	w.v = calloc(4 * (size_t)w.threads_n, sizeof(*w.v));
+	if (!w.threads || !w.v) {
+		free(w.threads);
+		free(w.v);
+		return err_nomem(err, "query");
+	}
+	for (unsigned i = 0; i < w.threads_n; i++) {
+		arena_init_shared(&w.threads[i].step, x->ev->budget);
+		arena_init_shared(&w.threads[i].whole, x->ev->budget);
+	}
+	while (x->at < x->n && done && !rc)
+		if (!(rc = eval_check(x->ev, err)))
+			rc = do_wave(&w, piece, &done, err);
+	for (unsigned i = 0; i < w.threads_n; i++)
+		close_thread(&w, &w.threads[i]);
+	forks_end(x->ev, !done);
+	free(w.threads);
+	free(w.v);
+	return rc;
+}
+
+/* Numbers are kept in slices of time, so their steps are evaluated in order. */
+static bool is_worth_it(const struct stepping *x)
+{
+	const struct eval *ev = x->ev;
+	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
+
+	return ev->forks && workers_threads(ev->workers) > 1 && x->n - x->at >= STEPS_MIN &&
+		!ev->plan->partial && !numeric_any(ev) &&
+		(ev->plan->all.samples >= worth || ev->plan->visits >= worth);
+}
+
+/* ---- all of it ---- */
+
+/* Windows begin where earlier ones end. */
+static bool follow_each_other(const struct eval *ev)
+{
+	for (const struct expr *e = ev->query->selectors; e; e = e->selector.next)
+		if (e->types != VALUE_FRAMES && e->selector.window_ns % ev->step_ns == 0)
+			return true;
+	return false;
+}
+
+enum err_code evaluate_steps(struct eval *ev, struct cost_series **out, size_t *n, struct err *err)
+{
+	struct stepping x = { .ev = ev, .m.arena = ev->whole };
+	enum err_code rc;
+
+	assert(ev->mode == EVAL_RANGE && ev->step_ns > 0 && ev->start_ns <= ev->end_ns);
+	x.n = (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
+	if (ev->querier && follow_each_other(ev))
+		db_querier_in_steps(ev->querier);
+	map_init(&x.m.map);
+	arena_init_shared(&x.step, ev->budget);
+	ev->arena = &x.step;
+	rc = do_steps(&x, 1, err);
+	if (!rc && is_worth_it(&x))
+		rc = do_waves(&x, err);
+	if (!rc)
+		rc = do_steps(&x, x.n, err);
+	arena_release(&x.step);
+	map_release(&x.m.map);
+	if (x.m.n > 0)
+		qsort(x.m.series, x.m.n, sizeof(*x.m.series), by_metric);
+	*out = x.m.series;
+	*n = x.m.n;
+	return rc;
+}

@@ -1,0 +1,423 @@
+/*
+ * Adding up what a selector chose: per group and partition one accumulator, filled by the database,
+ * then read out as cells. Values of gauges stay multiplied by their intervals here; the time they
+ * are divided by is that of the whole selection, so that groups add up to what they are part of.
+ */
+#include "promql/gather.h"
+
+#include <assert.h>
+
+/* ---- reading out ---- */
+
+struct verdicts {
+	char *v; /* per label set: 0 not known, 'y', 'n' */
+	struct buf text;
+};
+
+static bool keeps(
+	struct gathering *x, const struct slot *slot, struct verdicts *known, uint32_t label_set)
+{
+	const struct partition *p = slot->partition;
+	const struct matcher *m = x->s->selector->matchers;
+	struct str key;
+	bool keep = true;
+
+	if (known->v[label_set])
+		return known->v[label_set] == 'y';
+	for (size_t i = 0; i < x->s->selector->matchers_n && keep; i++) {
+		if (!(slot->deferred >> i & 1))
+			continue;
+		label_source(slot->series[0]->labels, p, m[i].name, &key);
+		buf_clear(&known->text);
+		sym_label_value(p, label_set, key, &known->text);
+		keep = matcher_test(&m[i], buf_str(&known->text));
+	}
+	known->v[label_set] = keep ? 'y' : 'n';
+	return keep;
+}
+
+/* A sum as part of a value that is not rounded yet. */
+static bool widen(const struct gathering *x, const struct slot *slot, __int128 v, __int128 *out)
+{
+	*out = v;
+	return !x->fraction || fraction_of(slot->factor, v, out);
+}
+
+/* All that follows looks stacks and label sets up by these ids; each comes by here once. */
+static bool is_there(const struct partition *p, const struct accum_cell *c)
+{
+	return (!c->stack || sym_exists(p, SYM_NODE, c->stack)) &&
+		(!c->label_set || sym_exists(p, SYM_LABEL_SET, c->label_set));
+}
+
+static enum err_code read_cells(struct gathering *x, const struct slot *slot,
+	struct verdicts *known, struct part *part, struct err *err)
+{
+	struct accum_cell c;
+	size_t at = 0;
+
+	while (accum_next(slot->sums.acc, &at, &c)) {
+		if (!is_there(part->partition, &c))
+			return eval_fault(x->ev, x->s->expr, err, ERR_CORRUPT,
+				"a stack of the sum is not among those that are stored");
+		if (slot->deferred && !keeps(x, slot, known, c.label_set))
+			continue;
+		if (x->wide ? !widen(x, slot, c.value, &part->wide[part->n]) : c.value != (int64_t)c.value)
+			return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+		part->cells[part->n++] = (struct cell){
+			.stack = c.stack, .label_set = c.label_set, .value = x->wide ? 0 : (int64_t)c.value
+		};
+	}
+	return ERR_OK;
+}
+
+static enum err_code read_slot(
+	struct gathering *x, const struct slot *slot, struct part *part, struct err *err)
+{
+	struct verdicts known = { 0 };
+	enum err_code rc;
+	size_t n;
+
+	*part = (struct part){ .partition = slot->partition,
+		.headers = slot->sums.stats.headers,
+		.headers_n = slot->sums.stats.headers_n };
+	if ((rc = accum_seal(slot->sums.acc, err)))
+		return rc;
+	n = accum_cells_n(slot->sums.acc);
+	part->cells = arena_alloc_raw(x->ev->arena, n + 1, sizeof(*part->cells));
+	if (x->wide)
+		part->wide = arena_alloc_raw(x->ev->arena, n + 1, sizeof(*part->wide));
+	if (slot->deferred)
+		known.v = arena_array(x->ev->arena, char, sym_label_sets_n(part->partition));
+	if (!part->cells || (x->wide && !part->wide) || (slot->deferred && !known.v))
+		return eval_nomem(x->ev, err);
+	x->cancels |= !slot->by_labels && accum_has_negative(slot->sums.acc) &&
+		sym_label_sets_n(slot->partition) > 1;
+	rc = read_cells(x, slot, &known, part, err);
+	buf_release(&known.text);
+	if (rc || !slot->sums.functions)
+		return rc;
+	return function_sums_list(
+		slot->sums.functions, x->ev->arena, &part->names, &part->names_n, &part->names_total, err);
+}
+
+static void add_stats(struct profile_value *p, const struct sum_stats *s)
+{
+	p->profiles += s->rows;
+	if (s->time_nanos != 0 && (p->time_nanos == 0 || s->time_nanos < p->time_nanos))
+		p->time_nanos = s->time_nanos;
+	p->duration_nanos = duration_sum(p->duration_nanos, s->duration_ns);
+	p->elapsed_ns += s->elapsed_ns;
+	p->profiled_ns += s->profiled_ns;
+	if (s->period > p->period)
+		p->period = s->period;
+	if (p->end_ns == 0 || s->start_ns < p->start_ns)
+		p->start_ns = s->start_ns;
+	if (s->end_ns > p->end_ns)
+		p->end_ns = s->end_ns;
+}
+
+/* Slots of one partition (some of its series were asked more of their samples) become one part. */
+static enum err_code join_part(
+	struct gathering *x, struct profile_value *p, const struct part *add, struct err *err)
+{
+	struct part *into = NULL;
+	struct value pair;
+	enum err_code rc;
+
+	for (size_t i = 0; i < p->parts_n && !into; i++)
+		if (p->parts[i].partition == add->partition)
+			into = &p->parts[i];
+	if (!into) {
+		p->parts[p->parts_n++] = *add;
+		return ERR_OK;
+	}
+	pair = (struct value){ .type = VALUE_PROFILES, .n = 2 };
+	pair.profiles = arena_array(x->ev->arena, struct profile_value, 2);
+	if (!pair.profiles)
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < 2; i++) {
+		pair.profiles[i].divisor = x->wide;
+		pair.profiles[i].parts_n = 1;
+		if (!(pair.profiles[i].parts = arena_new(x->ev->arena, struct part)))
+			return eval_nomem(x->ev, err);
+		pair.profiles[i].parts[0] = i ? *add : *into;
+	}
+	if ((rc = profiles_merge(x->ev, &pair, GROUPING_NONE, (struct name_list){ 0 }, &pair, err)))
+		return rc;
+	*into = pair.profiles[0].parts[0];
+	return ERR_OK;
+}
+
+static enum err_code read_group(
+	struct gathering *x, const struct chosen *c, struct profile_value *p, struct err *err)
+{
+	struct part part;
+	__int128 total;
+	enum err_code rc;
+
+	*p = (struct profile_value){ .metric = c->metric, .type = c->type };
+	p->parts = arena_array(x->ev->arena, struct part, x->of_n);
+	if (!p->parts)
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->of_n; i++) {
+		const struct slot *slot = &x->of[i];
+
+		if (slot->sums.stats.rows == 0)
+			continue;
+		add_stats(p, &slot->sums.stats);
+		if (slot->none)
+			continue;
+		if (x->s->totals_only) {
+			if (!widen(x, slot, slot->sums.stats.total, &total))
+				return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+			p->wide_total += total;
+			continue;
+		}
+		if ((rc = read_slot(x, slot, &part, err)) || (rc = join_part(x, p, &part, err)))
+			return rc;
+		for (size_t k = 0; k < part.n; k++)
+			p->wide_total += x->wide ? part.wide[k] : part.cells[k].value;
+		p->wide_total += part.names_total;
+	}
+	return ERR_OK;
+}
+
+/* Types of one group that differ keep what they share. */
+static void join_type(struct profile_type *t, const struct profile_type *other)
+{
+	const struct str none = { 0 };
+
+	if (!str_eq(t->name, other->name))
+		t->name = none;
+	if (!str_eq(t->sample_type, other->sample_type))
+		t->sample_type = none;
+	if (!str_eq(t->period_type, other->period_type))
+		t->period_type = none;
+	if (!str_eq(t->period_unit, other->period_unit))
+		t->period_unit = none;
+}
+
+/*
+ * No sample passed the matchers: as if the series were not there, but for the time it was looked
+ * at. Profiles without samples pass what accepts "".
+ */
+static bool is_left_out(const struct gathering *x, const struct profile_value *p)
+{
+	bool samples = false, empty = false;
+
+	for (size_t i = 0; i < x->of_n; i++) {
+		const struct slot *slot = &x->of[i];
+
+		if (slot->sums.stats.rows == 0)
+			continue;
+		if (!slot->asked || (slot->sums.stats.samples && !slot->deferred && !slot->none))
+			return false;
+		samples |= slot->sums.stats.samples > 0;
+		empty |= slot->takes_empty;
+	}
+	for (size_t i = 0; i < p->parts_n; i++)
+		if (p->parts[i].n > 0)
+			return false;
+	return samples || !empty;
+}
+
+/* Reads out a group that was summed. */
+static enum err_code finish_group(
+	struct gathering *x, const struct chosen *c, size_t n, struct value *out, struct err *err)
+{
+	struct profile_value *p = &out->profiles[out->n];
+	enum err_code rc;
+	bool kept;
+
+	if (x->fraction && (rc = factors_join(x, err)))
+		return rc;
+	rc = read_group(x, c, p, err);
+	kept = !rc && !is_left_out(x, p);
+
+	if (rc || p->profiles == 0)
+		return rc;
+	for (size_t i = 1; i < n; i++)
+		join_type(&p->type, &c[i].type);
+	if (x->end_ns == 0 || p->start_ns < x->start_ns)
+		x->start_ns = p->start_ns;
+	if (p->end_ns > x->end_ns)
+		x->end_ns = p->end_ns;
+	out->n += kept;
+	return ERR_OK;
+}
+
+#define BATCH_MAX 64u
+
+/* Groups that are summed together. */
+struct batch {
+	struct {
+		size_t first, n; /* chosen ones */
+		size_t slots; /* where its slots end */
+	} groups[BATCH_MAX];
+	size_t n;
+};
+
+static enum err_code sum_batch(struct gathering *x, size_t *at, struct value *out, struct err *err)
+{
+	const struct selection *s = x->s;
+	size_t wanted = slots_wanted(x), slots = 0;
+	struct batch b = { .n = 0 };
+	enum err_code rc = ERR_OK;
+
+	while (*at < s->n && b.n < BATCH_MAX && !rc && (!b.n || x->slots_n < wanted)) {
+		size_t first = *at;
+
+		slots_next_group(x);
+		while (*at < s->n && s->v[*at].group == s->v[first].group)
+			++*at;
+		if (factors_come_first(x, &s->v[first], *at - first))
+			rc = factors_add(x, &s->v[first], *at - first, err);
+		for (size_t i = first, none = x->slots_n == x->from; none && i < *at && !rc; i++)
+			rc = slots_add(x, &s->v[i], NULL, err);
+		b.groups[b.n].first = first;
+		b.groups[b.n].n = *at - first;
+		b.groups[b.n++].slots = x->slots_n;
+	}
+	if (!rc)
+		rc = slots_sum(x, err);
+	for (size_t i = 0; i < b.n && !rc; i++) {
+		x->of = x->slots + slots;
+		x->of_n = b.groups[i].slots - slots;
+		slots = b.groups[i].slots;
+		rc = finish_group(x, &s->v[b.groups[i].first], b.groups[i].n, out, err);
+	}
+	slots_close(x);
+	return rc;
+}
+
+/* ---- costs by name ---- */
+
+/* top() tells functions without a name apart by their first lines, which totals do not know. */
+static bool has_nameless(const struct part *part)
+{
+	uint32_t n = sym_functions_n(part->partition);
+	bool unnamed = false;
+
+	for (size_t i = 0; i < part->names_n && !unnamed; i++)
+		unnamed = part->names[i].unnamed;
+	for (uint32_t i = 0; i < n && unnamed; i++)
+		if (sym_exists(part->partition, SYM_FUNCTION, i) &&
+			!sym_function(part->partition, i)->name && sym_function(part->partition, i)->start_line)
+			return true;
+	return false;
+}
+
+static bool drops_frames(const struct part *part)
+{
+	for (uint32_t i = 0; i < part->headers_n; i++)
+		if (sym_header(part->partition, part->headers[i])->drop_frames)
+			return true;
+	return false;
+}
+
+/*
+ * Costs by name are what their cells would give, but where frames are dropped, which holds for all
+ * that is merged, and where what the rest adds to a cell could lessen it: percentages refer to the
+ * sum of magnitudes.
+ */
+static bool names_hold(const struct value *v)
+{
+	bool any = false, drops = false;
+
+	for (size_t i = 0; i < v->n; i++)
+		for (size_t k = 0; k < v->profiles[i].parts_n; k++) {
+			const struct part *part = &v->profiles[i].parts[k];
+
+			drops |= drops_frames(part);
+			if (part->names_n == 0)
+				continue;
+			any = true;
+			if (sym_has_shown(part->partition)) /* several may be one to people */
+				return false;
+			for (size_t c = 0; c < part->n; c++)
+				if (part->cells[c].value < 0)
+					return false;
+			if (has_nameless(part))
+				return false;
+		}
+	return !any || !drops;
+}
+
+static enum err_code sum_groups(
+	struct eval *ev, const struct selection *s, bool *cancels, struct value *out, struct err *err)
+{
+	struct gathering x = {
+		.ev = ev,
+		.s = s,
+		.weighted = !s->v[0].type.delta && !s->window.latest && s->v[0].at_ns == 0,
+		.fraction = over_has_factor(s->over, &s->v[0].type),
+	};
+	enum err_code rc;
+	size_t at = 0;
+
+	x.wide = x.weighted || x.fraction;
+	out->profiles = arena_array(ev->arena, struct profile_value, s->groups_n);
+	if (!out->profiles)
+		return eval_nomem(ev, err);
+	while (at < s->n)
+		if ((rc = sum_batch(&x, &at, out, err)))
+			return rc;
+	*cancels = x.cancels;
+	if (out->n > 0)
+		out->type = VALUE_PROFILES;
+	for (size_t i = 0; i < out->n; i++) {
+		struct profile_value *p = &out->profiles[i];
+
+		p->value_total = (int64_t)p->wide_total;
+		p->fraction = x.fraction;
+		if (x.fraction)
+			p->divisor = FRACTION_ONE;
+		else if (x.weighted)
+			p->divisor = x.end_ns > x.start_ns ? x.end_ns - x.start_ns : 1;
+		else if (p->wide_total != p->value_total)
+			return eval_fault(ev, s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+	}
+	return ERR_OK;
+}
+
+static enum err_code split_by_labels(struct eval *ev, struct selection *s, struct err *err)
+{
+	struct chosen *v = arena_alloc_raw(ev->arena, s->n, sizeof(*v));
+
+	if (!v)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < s->n; i++) {
+		v[i] = s->v[i];
+		v[i].by_labels = !v[i].none && sym_label_sets_n(v[i].series->partition) > 1;
+	}
+	s->v = v;
+	return ERR_OK;
+}
+
+/*
+ * Read again where the short way does not hold: by stacks in place of names; and where costs have
+ * both signs by labels of samples too, as percentages refer to what did not cancel out.
+ */
+enum err_code gather_selection(
+	struct eval *ev, const struct selection *s, struct value *out, struct err *err)
+{
+	struct selection again = *s;
+	uint64_t samples = ev->samples;
+	bool cancels;
+	enum err_code rc = sum_groups(ev, &again, &cancels, out, err);
+
+	assert(s->n > 0 && s->groups_n > 0);
+	assert(s->window.min_ns <= s->window.max_ns);
+	if (!rc && again.by_name && (cancels || !names_hold(out))) {
+		ev->samples = samples;
+		again.by_name = false;
+		out->n = 0;
+		rc = sum_groups(ev, &again, &cancels, out, err);
+	}
+	if (rc || !cancels || (rc = split_by_labels(ev, &again, err)))
+		return rc;
+	ev->samples = samples;
+	out->n = 0;
+	return sum_groups(ev, &again, &cancels, out, err);
+}

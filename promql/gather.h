@@ -1,0 +1,106 @@
+/*
+ * Adding up a selection, the inside: what reading the database (gather_slots.c) and reading out
+ * cells (gather.c) share.
+ *
+ * Slots of several groups are summed side by side where there is enough to read, and a slot of a
+ * long window in pieces of time. What comes out is what one after the other gives: sums are exact,
+ * pieces are put together in their order, and where a piece fails or warns of damage all of it is
+ * done again by one thread, so that errors and warnings are the same each time.
+ *
+ * Errors, Threads: as eval.h.
+ */
+#ifndef PROMQL_GATHER_H
+#define PROMQL_GATHER_H
+
+#include "promql/plan.h"
+
+/* The database adds to these. */
+struct sums {
+	struct accum *acc; /* NULL for totals */
+	struct function_sums *functions; /* NULL: cells only */
+	struct sum_stats stats;
+	size_t charged; /* bytes of the two, taken from the query's budget */
+};
+
+/* Rows of one group, partition and type that are asked the same of their samples. */
+struct slot {
+	const struct db_series **series;
+	size_t series_n, series_cap;
+	struct partition *partition;
+	const struct profile_type *type;
+	uint64_t deferred;
+	bool asked, takes_empty, none, by_labels;
+	int64_t at_ns, min_ns, window_ns; /* as in struct chosen */
+	struct factor factor; /* of fractions */
+	bool has_factor; /* known before it is read: of several series */
+	struct sums sums;
+};
+
+struct gathering {
+	struct eval *ev;
+	const struct selection *s;
+	struct slot *slots; /* of the groups in work */
+	size_t slots_n, slots_cap;
+	size_t from; /* the first of the group in work */
+	struct slot *of; /* slots of a group that is read out */
+	size_t of_n;
+	int64_t start_ns, end_ns; /* of all groups so far; end 0: none */
+	bool weighted; /* gauges over a window */
+	bool fraction; /* costs are multiplied by a factor for each series */
+	bool wide; /* one of the two */
+	bool cancels; /* samples that differ in their labels alone may have cancelled out */
+};
+
+/* ---- gather.c ---- */
+
+/* Reads and adds up a selection: one element per group. */
+MUST_CHECK enum err_code gather_selection(
+	struct eval *ev, const struct selection *s, struct value *out, struct err *err);
+
+/* ---- gather_slots.c ---- */
+
+/* Adds what reading the selection once costs. */
+MUST_CHECK enum err_code estimate_selection(
+	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err);
+
+/* Samples from which on help is worth asking for: half a millisecond. */
+#define GATHER_WORTH_DEFAULT 200000u
+
+/* Threads that helped have ended; failed: what they read through, and were warned of, goes. */
+void forks_end(struct eval *ev, bool failed);
+
+/* The next slots are of another group. */
+static inline void slots_next_group(struct gathering *x)
+{
+	x->from = x->slots_n;
+}
+/* f: the factor, where it is known; else NULL. */
+MUST_CHECK enum err_code slots_add(
+	struct gathering *x, const struct chosen *c, const struct factor *f, struct err *err);
+/* Asked the same, of the same partition and type. */
+bool slots_fit(const struct slot *a, const struct slot *b);
+/* Adds the sums of `from` to those of `to`. */
+MUST_CHECK enum err_code slots_merge(
+	struct gathering *x, struct slot *to, struct slot *from, struct err *err);
+/* How many are worth being summed together. */
+size_t slots_wanted(const struct gathering *x);
+/*
+ * What a group of one series takes of the query's memory at least, summed among so many samples:
+ * below it are the series, what was chosen of it, and what is made of the profile afterwards.
+ */
+uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells);
+MUST_CHECK enum err_code slots_sum(struct gathering *x, struct err *err);
+void slots_close(struct gathering *x);
+
+/* ---- gather_factors.c ---- */
+
+/* Series of one group whose costs are multiplied by factors: these may be equal, so that sums over
+ * many series can be read. */
+bool factors_come_first(const struct gathering *x, const struct chosen *c, size_t n);
+/* Reads totals, and adds slots by factor; none where there is no use in it. */
+MUST_CHECK enum err_code factors_add(
+	struct gathering *x, const struct chosen *c, size_t n, struct err *err);
+/* Finds the factors of summed slots; slots with equal factors become one. */
+MUST_CHECK enum err_code factors_join(struct gathering *x, struct err *err);
+
+#endif

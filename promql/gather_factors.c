@@ -1,0 +1,137 @@
+/*
+ * Factors: what costs are multiplied by where each series has one of its own, of rates and means.
+ *
+ * A group's costs are, factor by factor, the sum of whole numbers over all series that have it,
+ * multiplied once. So it does not count whether they were read one by one or as sums over many
+ * series. The latter is much less to read, but factors must be known before: totals of a series say
+ * its factor, and cost the heads of its records alone.
+ */
+#include "promql/gather.h"
+
+#include "base/clock.h"
+#include "base/map.h"
+
+#define GROUPS_DEFAULT_NS NS_PER_HOUR /* shorter windows have no sums of whole steps */
+
+static void add_stats(struct sum_stats *to, const struct sum_stats *from)
+{
+	to->rows += from->rows;
+	to->elapsed_ns += from->elapsed_ns;
+	to->profiled_ns += from->profiled_ns;
+}
+
+/* window_ns: of the series; 0: the selector's. */
+static struct factor factor_of(const struct gathering *x, const struct profile_type *type,
+	const struct sum_stats *all, int64_t window_ns)
+{
+	return over_factor(x->s->over, type, all, window_ns ? window_ns : x->s->selector->window_ns);
+}
+
+static uint64_t hash_of(const struct slot *slot)
+{
+	const double f[] = { (double)slot->factor.multiplier, (double)slot->factor.divisor };
+
+	return hash_bytes(f, sizeof(f), (uintptr_t)slot->partition);
+}
+
+/* ---- before reading ---- */
+
+bool factors_come_first(const struct gathering *x, const struct chosen *c, size_t n)
+{
+	const struct time_window *w = &x->s->window;
+	int64_t least = x->ev->rate_groups_ns ? x->ev->rate_groups_ns : GROUPS_DEFAULT_NS;
+
+	return x->fraction && !x->s->totals_only && w->max_ns - w->min_ns >= least && n > 1 &&
+		!is_same_series(c[0].series, &c[0].type, c[n - 1].series, &c[n - 1].type);
+}
+
+static enum err_code read_totals(
+	struct gathering *x, const struct chosen *c, struct sum_stats *all, struct err *err)
+{
+	int64_t min_ns = c->min_ns ? c->min_ns : x->s->window.min_ns;
+	struct sum_stats stats = { 0 };
+	enum err_code rc = eval_check(x->ev, err);
+
+	if (rc)
+		return rc;
+	rc = db_sum(x->ev->querier, &c->series, 1, &c->type, min_ns, x->s->window.max_ns, SUM_WINDOW,
+		NULL, x->ev->arena, &stats, err);
+	add_stats(all, &stats);
+	return rc;
+}
+
+enum err_code factors_add(struct gathering *x, const struct chosen *c, size_t n, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	size_t end;
+
+	for (size_t i = 0; i < n && !rc; i = end) {
+		struct sum_stats all = { 0 };
+		struct factor f;
+
+		for (end = i;
+			 end < n && !rc && is_same_series(c[end].series, &c[end].type, c[i].series, &c[i].type);
+			 end++)
+			rc = read_totals(x, &c[end], &all, err);
+		if (rc || !all.rows)
+			continue;
+		f = factor_of(x, &c[i].type, &all, c[i].window_ns);
+		for (size_t k = i; k < end && !rc; k++)
+			rc = slots_add(x, &c[k], &f, err);
+	}
+	return rc;
+}
+
+/* ---- after it ---- */
+
+static void find_factors(struct gathering *x)
+{
+	size_t end;
+
+	for (size_t i = 0; i < x->of_n; i = end) {
+		const struct slot *first = &x->of[i];
+		struct sum_stats all = { 0 };
+
+		end = i + 1;
+		if (first->has_factor)
+			continue;
+		/* Slots of one series are its epochs, and neighbours. */
+		for (end = i; end < x->of_n &&
+			 is_same_series(x->of[end].series[0], x->of[end].type, first->series[0], first->type);
+			 end++)
+			add_stats(&all, &x->of[end].sums.stats);
+		for (size_t k = i; k < end; k++)
+			x->of[k].factor = factor_of(x, first->type, &all, first->window_ns);
+	}
+}
+
+static bool slot_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct slot *a = key, *b = &((const struct gathering *)ctx)->of[id];
+
+	return a->factor.multiplier == b->factor.multiplier && a->factor.divisor == b->factor.divisor &&
+		slots_fit(a, b);
+}
+
+enum err_code factors_join(struct gathering *x, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct map map;
+
+	find_factors(x);
+	map_init(&map);
+	for (size_t i = 0; i < x->of_n && !rc; i++) {
+		struct slot *slot = &x->of[i];
+		uint64_t hash = hash_of(slot);
+		uint32_t at;
+
+		if (!slot->sums.stats.rows)
+			continue;
+		if ((at = map_find(&map, hash, slot_eq, x, slot)) != MAP_NONE)
+			rc = slots_merge(x, &x->of[at], slot, err);
+		else if (!map_add(&map, hash, (uint32_t)i))
+			rc = eval_nomem(x->ev, err);
+	}
+	map_release(&map);
+	return rc;
+}

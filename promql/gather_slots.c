@@ -1,0 +1,452 @@
+/*
+ * Slots: what is read of the database together, and side by side.
+ */
+#include "promql/gather.h"
+
+#include <assert.h>
+
+#include "promql/workers.h"
+
+#define SLOT_SERIES_MIN 4u
+#define PIECES_MAX 64u /* of all slots that are summed together */
+
+/* Doubles an array of the arena. */
+static enum err_code grow(
+	struct gathering *x, void *array, size_t item, size_t *cap, struct err *err)
+{
+	void **at = array, *grown;
+	size_t n = *cap ? *cap * 2 : SLOT_SERIES_MIN;
+
+	if (!(grown = arena_calloc(x->ev->arena, n, item)))
+		return eval_nomem(x->ev, err);
+	if (*cap)
+		memcpy(grown, *at, *cap * item);
+	*at = grown;
+	*cap = n;
+	return ERR_OK;
+}
+
+static bool fits(const struct slot *slot, const struct chosen *c)
+{
+	return slot->at_ns == c->at_ns && slot->min_ns == c->min_ns &&
+		slot->window_ns == c->window_ns && slot->partition == c->series->partition &&
+		slot->deferred == c->deferred && slot->by_labels == c->by_labels &&
+		slot->asked == c->asked && slot->takes_empty == c->takes_empty && slot->none == c->none &&
+		profile_type_eq(slot->type, &c->type);
+}
+
+bool slots_fit(const struct slot *a, const struct slot *b)
+{
+	return a->at_ns == b->at_ns && a->partition == b->partition && a->deferred == b->deferred &&
+		a->by_labels == b->by_labels && a->asked == b->asked && a->takes_empty == b->takes_empty &&
+		a->none == b->none && profile_type_eq(a->type, b->type);
+}
+
+static bool factor_fits(const struct slot *slot, const struct factor *f)
+{
+	return !f || (slot->factor.multiplier == f->multiplier && slot->factor.divisor == f->divisor);
+}
+
+#define SLOTS_LOOKED_AT 64u /* neighbours are of one job: the last one fits, mostly */
+
+static enum err_code find_slot(struct gathering *x, const struct chosen *c, const struct factor *f,
+	struct slot **out, struct err *err)
+{
+	size_t end = x->from;
+	enum err_code rc;
+
+	if (f && x->slots_n > end + SLOTS_LOOKED_AT) /* factors_join finds the others */
+		end = x->slots_n - SLOTS_LOOKED_AT;
+	for (size_t i = x->slots_n; i-- > end && (f || !x->fraction);)
+		if (fits(&x->slots[i], c) && factor_fits(&x->slots[i], f)) {
+			*out = &x->slots[i];
+			return ERR_OK;
+		}
+	if (x->slots_n == x->slots_cap &&
+		(rc = grow(x, &x->slots, sizeof(*x->slots), &x->slots_cap, err)))
+		return rc;
+	*out = &x->slots[x->slots_n++];
+	**out = (struct slot){ .partition = c->series->partition,
+		.type = &c->type,
+		.deferred = c->deferred,
+		.asked = c->asked,
+		.takes_empty = c->takes_empty,
+		.none = c->none,
+		.by_labels = c->by_labels,
+		.at_ns = c->at_ns,
+		.min_ns = c->min_ns,
+		.window_ns = c->window_ns };
+	if (f) {
+		(*out)->factor = *f;
+		(*out)->has_factor = true;
+	}
+	return ERR_OK;
+}
+
+enum err_code slots_add(
+	struct gathering *x, const struct chosen *c, const struct factor *f, struct err *err)
+{
+	struct slot *slot = NULL;
+	enum err_code rc;
+
+	assert(x->from <= x->slots_n);
+	if ((rc = find_slot(x, c, f, &slot, err)))
+		return rc;
+	if (slot->series_n == slot->series_cap &&
+		(rc = grow(x, &slot->series, sizeof(*slot->series), &slot->series_cap, err)))
+		return rc;
+	slot->series[slot->series_n++] = c->series;
+	return ERR_OK;
+}
+
+/* ---- one slot ---- */
+
+static void close_sums(struct gathering *x, struct sums *s)
+{
+	if (x->ev->budget)
+		budget_give(x->ev->budget, s->charged);
+	accum_close(s->acc);
+	function_sums_close(s->functions);
+	*s = (struct sums){ 0 };
+}
+
+void slots_close(struct gathering *x)
+{
+	for (size_t i = 0; i < x->slots_n; i++)
+		close_sums(x, &x->slots[i].sums);
+	x->slots_n = x->from = 0;
+}
+
+static enum sum_wish wish_of(const struct gathering *x, const struct slot *slot)
+{
+	if (x->s->totals_only || slot->none)
+		return SUM_TOTALS;
+	return x->s->by_name && !slot->by_labels && slot->type->delta && !x->s->window.latest ?
+		SUM_FUNCTIONS :
+		SUM_CELLS;
+}
+
+static enum sum_pick pick_of(const struct gathering *x, const struct slot *slot)
+{
+	return slot->at_ns || x->s->window.latest ? SUM_LAST : SUM_WINDOW;
+}
+
+/* (min, max] of a slot. */
+static void window_of(
+	const struct gathering *x, const struct slot *slot, int64_t *min_ns, int64_t *max_ns)
+{
+	*min_ns = slot->at_ns ? slot->at_ns - 1 : slot->min_ns ? slot->min_ns : x->s->window.min_ns;
+	*max_ns = slot->at_ns ? slot->at_ns : x->s->window.max_ns;
+}
+
+/* Memory of sums counts as the query's. */
+static enum err_code charge(struct gathering *x, struct sums *s, struct err *err)
+{
+	struct budget *b = x->ev->budget;
+	size_t bytes = (s->acc ? accum_bytes(s->acc) : 0) +
+		(s->functions ? function_sums_bytes(s->functions) : 0);
+
+	if (!b || bytes <= s->charged)
+		return ERR_OK;
+	if (!budget_take(b, bytes - s->charged))
+		return budget_fail(b, "query", err);
+	s->charged = bytes;
+	return ERR_OK;
+}
+
+/* All series of a slot at once: what whole groups of series add up to is read as such. */
+static enum err_code sum_window(struct gathering *x, const struct slot *slot, int64_t min_ns,
+	int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out, struct err *err)
+{
+	unsigned flags = (slot->by_labels ? ACCUM_BY_LABELS : 0) |
+		(slot->type->delta ? 0 : ACCUM_WEIGHTED);
+	enum sum_wish wish = wish_of(x, slot);
+	enum err_code rc = eval_check(x->ev, err);
+
+	if (rc)
+		return rc;
+	if (wish != SUM_TOTALS && (rc = accum_open(slot->partition, flags, &out->acc, err)))
+		return rc;
+	if (wish == SUM_FUNCTIONS) {
+		if ((rc = function_sums_open(&out->functions, err)))
+			return rc;
+		rc = db_sum_functions(q, slot->series, slot->series_n, slot->type, min_ns, max_ns,
+			out->functions, out->acc, a, &out->stats, err);
+	} else {
+		rc = db_sum(q, slot->series, slot->series_n, slot->type, min_ns, max_ns, pick_of(x, slot),
+			out->acc, a, &out->stats, err);
+	}
+	return rc ? rc : charge(x, out, err);
+}
+
+static enum err_code count(struct gathering *x, const struct slot *slot, struct err *err)
+{
+	struct eval *ev = x->ev;
+
+	ev->samples += slot->sums.stats.read;
+	if (ev->samples <= ev->samples_max)
+		return ERR_OK;
+	return eval_fault(ev, x->s->expr, err, ERR_LIMIT,
+		"the query reads more than %llu samples (--query.max-samples)",
+		(unsigned long long)ev->samples_max);
+}
+
+static enum err_code sum_one_by_one(struct gathering *x, struct err *err)
+{
+	int64_t min_ns, max_ns;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < x->slots_n && !rc; i++) {
+		window_of(x, &x->slots[i], &min_ns, &max_ns);
+		rc = sum_window(
+			x, &x->slots[i], min_ns, max_ns, x->ev->querier, x->ev->arena, &x->slots[i].sums, err);
+		if (!rc)
+			rc = count(x, &x->slots[i], err);
+	}
+	return rc;
+}
+
+/* ---- side by side ---- */
+
+struct piece {
+	const struct slot *slot;
+	int64_t min_ns, max_ns;
+	struct sums sums;
+	enum err_code rc;
+};
+
+struct running {
+	struct gathering *x;
+	struct piece *v;
+	size_t n;
+	atomic_bool failed;
+};
+
+static enum err_code sum_piece_of(struct running *r, unsigned thread, struct piece *p)
+{
+	struct eval *ev = r->x->ev;
+	struct eval_fork *f = &ev->forks[thread];
+	enum err_code rc;
+	size_t n;
+
+	if (!f->querier && (rc = db_querier_fork(ev->querier, &f->querier, NULL)))
+		return rc;
+	rc = sum_window(r->x, p->slot, p->min_ns, p->max_ns, f->querier, &f->arena, &p->sums, NULL);
+	(void)db_querier_warnings(f->querier, &n);
+	return rc ? rc : n ? ERR_CORRUPT : ERR_OK;
+}
+
+static void sum_piece(void *ctx, unsigned thread, size_t i)
+{
+	struct running *r = ctx;
+
+	if (atomic_load_explicit(&r->failed, memory_order_relaxed))
+		return;
+	if ((r->v[i].rc = sum_piece_of(r, thread, &r->v[i])))
+		atomic_store_explicit(&r->failed, true, memory_order_relaxed);
+}
+
+static enum err_code merge_sums(
+	struct gathering *x, struct sums *to, struct sums *from, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	if (to->acc)
+		rc = accum_merge(to->acc, from->acc, err);
+	if (!rc && to->functions)
+		rc = function_sums_merge(to->functions, from->functions, err);
+	if (!rc)
+		rc = sum_stats_merge(&to->stats, &from->stats, x->ev->arena, err);
+	close_sums(x, from);
+	return rc ? rc : charge(x, to, err);
+}
+
+enum err_code slots_merge(struct gathering *x, struct slot *to, struct slot *from, struct err *err)
+{
+	return merge_sums(x, &to->sums, &from->sums, err);
+}
+
+static enum err_code put_together(
+	struct gathering *x, struct slot *slot, struct piece *v, size_t n, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	slot->sums = v[0].sums;
+	v[0].sums = (struct sums){ 0 };
+	for (size_t i = 1; i < n && !rc; i++)
+		rc = merge_sums(x, &slot->sums, &v[i].sums, err);
+	return rc;
+}
+
+/* Each slot is a piece, or where there are few of them several, cut where blocks end. */
+static enum err_code cut_pieces(struct gathering *x, struct running *r, struct err *err)
+{
+	const struct time_window *w = &x->s->window;
+	bool whole = pick_of(x, &x->slots[0]) == SUM_LAST;
+	size_t each = whole ? 1 : 2 * workers_threads(x->ev->workers) / x->slots_n, n;
+	int64_t cuts[PIECES_MAX], from, end;
+
+	n = db_querier_cuts(x->ev->querier, w->min_ns, w->max_ns, cuts, PIECES_MAX);
+	if (each > n + 1)
+		each = n + 1;
+	if (each < 1)
+		each = 1;
+	if (!(r->v = arena_array(x->ev->arena, struct piece, each * x->slots_n)))
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->slots_n; i++) {
+		window_of(x, &x->slots[i], &from, &end);
+		for (size_t k = 0; k < each; k++) {
+			int64_t to = k + 1 == each ? end : cuts[(k + 1) * (n + 1) / each - 1];
+
+			if (to < from) /* a slot's window may begin later than the selection's */
+				to = from;
+			r->v[r->n++] = (struct piece){ .slot = &x->slots[i], .min_ns = from, .max_ns = to };
+			from = to;
+		}
+	}
+	return ERR_OK;
+}
+
+void forks_end(struct eval *ev, bool failed)
+{
+	for (unsigned i = 0; i < workers_threads(ev->workers); i++) {
+		struct eval_fork *f = &ev->forks[i];
+
+		assert(ev->forks);
+		if (!failed)
+			arena_adopt(ev->arena, &f->arena);
+		arena_release(&f->arena);
+		if (!failed || !f->querier)
+			continue;
+		db_querier_join(ev->querier, f->querier);
+		db_querier_close(f->querier); /* its warnings go too: the second attempt repeats them */
+		f->querier = NULL;
+	}
+}
+
+/* *done false: something is wrong, and what comes of it is found one by one. */
+static enum err_code sum_side_by_side(struct gathering *x, bool *done, struct err *err)
+{
+	struct running r = { .x = x };
+	enum err_code rc;
+	size_t each;
+
+	assert(x->slots_n > 0 && x->ev->forks);
+	*done = false;
+	atomic_init(&r.failed, false);
+	if ((rc = cut_pieces(x, &r, err)))
+		return rc;
+	each = r.n / x->slots_n;
+	workers_run(x->ev->workers, r.n, sum_piece, &r);
+	*done = !atomic_load(&r.failed);
+	forks_end(x->ev, !*done);
+	for (size_t i = 0; i < x->slots_n && *done && !rc; i++) {
+		rc = put_together(x, &x->slots[i], &r.v[i * each], each, err);
+		if (rc == ERR_LIMIT) { /* perhaps of a part alone */
+			*done = false;
+			rc = ERR_OK;
+		}
+	}
+	for (size_t i = 0; i < r.n; i++)
+		close_sums(x, &r.v[i].sums);
+	for (size_t i = 0; i < x->slots_n && !*done; i++)
+		close_sums(x, &x->slots[i].sums);
+	for (size_t i = 0; i < x->slots_n && *done && !rc; i++)
+		rc = count(x, &x->slots[i], err);
+	return rc;
+}
+
+static bool is_worth(const struct eval *ev, uint64_t samples)
+{
+	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
+
+	return ev->forks && workers_threads(ev->workers) > 1 && samples >= worth;
+}
+
+static bool is_worth_it(const struct gathering *x)
+{
+	return is_worth(x->ev, x->s->cost);
+}
+
+static size_t wanted_by(const struct eval *ev)
+{
+	return 4 * (size_t)workers_threads(ev->workers);
+}
+
+size_t slots_wanted(const struct gathering *x)
+{
+	return is_worth_it(x) ? wanted_by(x->ev) : 1;
+}
+
+uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
+{
+	uint64_t bytes = sizeof(struct profile_value) + sizeof(struct part) +
+		SLOT_SERIES_MIN * sizeof(const struct db_series *);
+
+	if (cells)
+		bytes += 2 * sizeof(struct cell);
+	if (is_worth(ev, samples)) /* headers are in the arena of a thread, a new one for each batch */
+		bytes += sizeof(struct piece) + ARENA_BLOCK_FIRST / wanted_by(ev);
+	return bytes;
+}
+
+enum err_code slots_sum(struct gathering *x, struct err *err)
+{
+	enum err_code rc;
+	bool done;
+
+	if (is_worth_it(x) && x->slots_n) {
+		if ((rc = sum_side_by_side(x, &done, err)) || done)
+			return rc;
+		if ((rc = eval_check(x->ev, err)))
+			return rc;
+	}
+	return sum_one_by_one(x, err);
+}
+
+/* ---- what it would read ---- */
+
+#define GROUPS_LOOKED_AT 64u
+
+static enum err_code estimate_group(struct gathering *x, const struct chosen *c, size_t n,
+	struct sum_estimate *out, struct err *err)
+{
+	int64_t min_ns, max_ns;
+	enum err_code rc = eval_check(x->ev, err);
+
+	x->slots_n = x->from = 0;
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = slots_add(x, &c[i], NULL, err);
+	for (size_t i = 0; i < x->slots_n && !rc; i++) {
+		const struct slot *slot = &x->slots[i];
+
+		window_of(x, slot, &min_ns, &max_ns);
+		rc = db_estimate(x->ev->querier, slot->series, slot->series_n, slot->type, min_ns, max_ns,
+			pick_of(x, slot), wish_of(x, slot), out, err);
+	}
+	return rc;
+}
+
+enum err_code estimate_selection(
+	struct eval *ev, const struct selection *s, struct sum_estimate *out, struct err *err)
+{
+	struct gathering x = {
+		.ev = ev, .s = s, .fraction = s->n > 0 && over_has_factor(s->over, &s->v[0].type)
+	};
+	struct sum_estimate some = { 0 };
+	uint64_t *to = (uint64_t *)out, *from = (uint64_t *)&some;
+	size_t looked = 0, group = 0, end;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < s->n && !rc; i = end, group++) {
+		for (end = i + 1; end < s->n && s->v[end].group == s->v[i].group; end++)
+			;
+		if (group < looked * s->groups_n / GROUPS_LOOKED_AT)
+			continue; /* the others are taken to be like those that are looked at */
+		rc = estimate_group(&x, &s->v[i], end - i, &some, err);
+		looked++;
+	}
+	for (size_t i = 0; i < sizeof(some) / sizeof(*to) && looked; i++)
+		to[i] += (uint64_t)((double)from[i] * s->groups_n / (double)looked + 0.5);
+	return rc;
+}

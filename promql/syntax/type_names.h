@@ -1,0 +1,51 @@
+/*
+ * Names: what a selector's name says about profile types.
+ *
+ *	cpu                        the default type of process_cpu
+ *	cpu:samples                name and sample type
+ *	memory:inuse_space:bytes   and unit
+ *	process_cpu:cpu:nanoseconds:cpu:nanoseconds[:delta]   in full, Parca's and Pyroscope's
+ *
+ * A name that is none of these (four parts, an empty part) can still be that of a series; a
+ * series named exactly as written wins over every reading here, which is the evaluator's to look
+ * up.
+ *
+ * Ownership: patterns point into the name they were read from, or at constants.
+ * Threads:   values.
+ */
+#ifndef PROMQL_SYNTAX_TYPE_NAMES_H
+#define PROMQL_SYNTAX_TYPE_NAMES_H
+
+#include "base/str.h"
+
+struct profile_type; /* tsdb/db.h */
+
+struct type_pattern {
+	struct str name; /* aliases resolved: cpu -> process_cpu, heap -> memory */
+	struct str sample_type, sample_unit; /* empty: not said, anything matches; as are these: */
+	struct str period_type, period_unit;
+	bool delta_only; /* six parts; five match delta and other types alike */
+	unsigned parts; /* 1, 2, 3, 5 or 6 */
+};
+
+/* False: not a way to name a profile type; then only a series named exactly so can be meant. */
+bool type_pattern_parse(struct str name, struct type_pattern *out);
+/*
+ * Whether a name can be taken for a profile type before anything is stored: in full, or short with
+ * a profile that every server knows (process_cpu, memory, ...) and one of its sample types.
+ */
+bool type_pattern_known(const struct type_pattern *p);
+/* All that the pattern says holds. With parts == 1 this is true of every type of the profile. */
+bool type_pattern_match(const struct type_pattern *p, const struct profile_type *t);
+
+/*
+ * The default type of a profile among types[0..n), which are all of one name and in the profile's
+ * own order: cpu/nanoseconds of process_cpu, inuse_space of memory, delay of block and mutex;
+ * where that is missing, or for other profiles, default_sample_type (may be empty), else the
+ * last. Returns its index; n > 0.
+ */
+size_t type_default(const struct profile_type *types, size_t n, struct str default_sample_type);
+/* It does not depend on default_sample_type. */
+bool type_default_known(const struct profile_type *types, size_t n);
+
+#endif

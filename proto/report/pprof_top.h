@@ -1,0 +1,39 @@
+/*
+ * The text report of a profile, as `go tool pprof -top -nodefraction=0 -nodecount=N` prints it.
+ *
+ * It works on the profile that would be sent as format=pprof, so that both say the same: totals,
+ * pruning by drop_frames, merging by function name, inline marks, scaled units.
+ *
+ * Errors:    ERR_NOMEM, ERR_LIMIT from the arena; ERR_CANCELED where *canceled says so.
+ * Ownership: scratch in the arena.
+ * Threads:   any.
+ * Source:    google/pprof, internal/graph and internal/report; tests compare with the tool.
+ */
+#ifndef PROTO_REPORT_PPROF_TOP_H
+#define PROTO_REPORT_PPROF_TOP_H
+
+#include <stdatomic.h>
+
+#include "proto/pprof.h"
+
+/* A filter that the profile went through before. */
+struct pprof_top_filter {
+	const char *name;
+	struct str text;
+};
+
+struct pprof_top_options {
+	uint32_t type; /* a column of the profile */
+	size_t rows_max; /* 0: all */
+	bool filtered; /* percentages are of `total`, else of the sum of the samples */
+	int64_t total;
+	const struct pprof_top_filter *filters; /* printed in the header */
+	size_t filters_n;
+	const atomic_bool *canceled; /* may be NULL */
+};
+
+/* Times are printed in UTC. */
+MUST_CHECK enum err_code pprof_top_print(const struct pprof *p, const struct pprof_top_options *o,
+	struct arena *a, struct buf *out, struct err *err);
+
+#endif

@@ -1,0 +1,28 @@
+/*
+ * The rows of `go tool pprof -top`: which there are, in what order, and their percentages. top() of
+ * the language and the text report share them, since both must agree with the tool.
+ *
+ * The order is |flat| descending, name, |cum| descending; then what else tells two nodes apart.
+ *
+ * Threads: pure functions.
+ * Source:  tried with the tool; it compares first lines of functions as text.
+ */
+#ifndef PROTO_REPORT_TOP_ROWS_H
+#define PROTO_REPORT_TOP_ROWS_H
+
+#include "base/str.h"
+
+struct top_key {
+	int64_t flat, cum;
+	struct str name, objfile;
+	int64_t start_line;
+};
+
+/* Leaves out ids whose flat and cum are 0 and orders the others; returns how many there are. */
+size_t top_rows(
+	uint32_t *ids, size_t n, struct top_key (*key)(const void *ctx, uint32_t id), const void *ctx);
+
+/* |v / total| in percent; 0 of a total of 0. */
+double top_percent(int64_t v, int64_t total);
+
+#endif
