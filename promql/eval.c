@@ -375,7 +375,8 @@ static enum err_code call_time(
 	return ERR_OK;
 }
 
-/* Costs first, then scalars or strings: with the place where costs lose what tells them apart. */
+/* Costs first, then scalars or strings, with the position for the error that labels are no longer
+ * unique. */
 static enum err_code call_on_costs(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {

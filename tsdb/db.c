@@ -125,7 +125,7 @@ static void maintenance(void *ctx)
 	int64_t next = clock_monotonic_ns(), until;
 	bool retention;
 
-	/* Of this thread alone, on Linux: ingest and queries go first. */
+	/* On Linux this is the priority of this thread alone: ingest and queries go first. */
 	(void)!setpriority(PRIO_PROCESS, 0, MAINTAIN_NICE);
 	mutex_lock(&db->lock);
 	for (;;) { /* a round a second, until closing */

@@ -4,7 +4,7 @@
 #include "tsdb/head/head.h"
 #include "tsdb/symbols/intern.h"
 
-/* What the database consists of, for people. */
+/* Lists blocks and windows, for people. */
 
 static void of_block(const struct db_block *b, struct db_block_status *out)
 {

@@ -279,7 +279,8 @@ TEST(totals_of_functions_give_what_stacks_give)
 {
 	static const unsigned modes[] = { 0, LESS, DROP, EPOCHS, NAMELESS, EPOCHS | DROP,
 		LESS | DROP | EPOCHS | NAMELESS };
+	const size_t step = CHECK_STEP == 1 ? 1 : 3;
 
-	for (size_t i = 0; i<sizeof(modes) / sizeof(modes[0]); i += CHECK_STEP> 1 ? 3 : 1)
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i += step)
 		check_mode(modes[i]);
 }

@@ -413,7 +413,7 @@ TEST(steps_side_by_side_keep_limits)
 	o.end_ns = w.t0 - 77 * NS_PER_S;
 	o.start_ns = o.end_ns - 60 * o.step_ns;
 	alone = w.engine;
-	for (unsigned i = 0; i<16; i += CHECK_STEP> 1 ? 3 : 1) {
+	for (unsigned i = 0; i < 16; i += CHECK_STEP == 1 ? 1 : 3) {
 		struct engine_options limits = { .db = w.db,
 			.threads_max = 1,
 			.samples_max = i < 8 ? UINT64_C(4000) << i : 0,

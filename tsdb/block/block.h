@@ -172,7 +172,7 @@ typedef void (*block_finding_fn)(void *ctx, const char *what);
 MUST_CHECK enum err_code block_verify(
 	struct block *b, block_finding_fn fn, void *ctx, struct err *err);
 
-/* Where the bytes go. */
+/* How many bytes each part takes. */
 struct block_sizes {
 	uint64_t rows, numbers, rollups_series[ROLLUP_LEVELS], rollups_group[ROLLUP_LEVELS],
 		functions[ROLLUP_LEVELS], series, postings, symbols[SYM_KINDS], meta, overhead;
@@ -210,7 +210,8 @@ MUST_CHECK enum err_code block_writer_numbers(
 MUST_CHECK enum err_code block_writer_series(struct block_writer *w, uint32_t slot,
 	struct labels labels, struct labels group_labels, uint32_t *id, uint32_t *group,
 	struct err *err);
-/* Of the series last begun, ascending; counts, headers and used ids are taken from the bytes. */
+/* Adds a chunk of the series last begun, in ascending order. Counts, headers and used ids are read
+ * from the bytes. */
 MUST_CHECK enum err_code block_writer_chunk(
 	struct block_writer *w, struct str bytes, struct err *err);
 /* Without raw rows the series record is made from these rollups. */

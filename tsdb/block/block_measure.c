@@ -71,7 +71,7 @@ static enum err_code measure_table(
 	if ((rc = block_iter_open(&it, t, true, err)))
 		return rc;
 	block_iter_seek(&it, STR(""), 0);
-	/* What is damaged counts as what the files have beside their records. */
+	/* Damaged records count as overhead of the files. */
 	while (!(rc = block_iter_next(&it, &key, &value, err)) || rc == ERR_CORRUPT) {
 		if (rc)
 			continue;

@@ -199,7 +199,7 @@ enum err_code block_writer_series(struct block_writer *w, uint32_t slot, struct 
 	return ERR_OK;
 }
 
-/* Of the series and of the partition. */
+/* Adds a header to the series and to the partition. */
 static enum err_code add_header(struct block_writer *w, uint32_t header, struct err *err)
 {
 	struct bits *bits = &w->slots[w->now.slot].bits[SYM_HEADER];

@@ -53,8 +53,8 @@ static void remove_block(struct db *db, struct db_block *b)
 	free(dir);
 }
 
-/* Of a block that does not open: as the inventory says, else its meta.json, whosever that is. Stays
- * 0 where neither does. */
+/* The range of a block that does not open: from the inventory, else from its meta.json. Stays 0 if
+ * neither has it. */
 static void known_range(
 	struct db *db, const char *dir, struct str name, int64_t *min_ns, int64_t *max_ns)
 {
@@ -116,12 +116,13 @@ static enum err_code open_one(struct opening *o, struct str name, struct err *er
 		o->n++;
 		return ERR_OK;
 	}
-	/* What another version wrote is whole, and nothing may be put beside it. */
+	/* A block of another version is whole: it is not a loss, and the server must not write beside
+	 * it. */
 	return rc == ERR_NOMEM || rc == ERR_UNSUPPORTED ? err_set(err, rc, "%s", why.msg) :
 													  note_unreadable(o->db, dir, &why, err);
 }
 
-/* What was renamed to be removed was perhaps not synced yet: half of it must not come back. */
+/* The rename before a removal was perhaps not synced: half of the block must not come back. */
 static void remove_renamed(struct opening *o, const char *path)
 {
 	struct fs *fs = o->db->o.fs;

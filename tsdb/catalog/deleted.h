@@ -47,7 +47,7 @@ size_t deleted_of(struct deleted d, uint32_t series, const struct deleted_range 
 bool deleted_has(const struct deleted_range *v, size_t n, int64_t ts_ns);
 /* Some part of (min, max] is deleted. */
 bool deleted_touches(const struct deleted_range *v, size_t n, int64_t min_ns, int64_t max_ns);
-/* What of the rows that a rollup record sums is deleted, as far as their span tells. */
+/* How many of the rows that a rollup record sums are deleted, judged by their span. */
 enum deleted_part {
 	DELETED_NONE,
 	DELETED_SOME, /* or may be */
@@ -57,8 +57,8 @@ struct rollup_view;
 enum deleted_part deleted_of_record(
 	const struct deleted_range *v, size_t n, const struct rollup_view *record);
 char *window_deleted_path(const struct db *db, int64_t start_ns); /* malloc'ed */
-/* Of a window that went. Where its files stayed, as they do when the database closes meanwhile or
- * the disk fails, so does this: at the next start it is there again. */
+/* Removes the ranges of a window that was dropped. If the window's files stayed, because the
+ * database closed or the disk failed, its ranges stay too: the next start opens both. */
 void window_deleted_remove(struct db *db, int64_t start_ns);
 char *block_deleted_path(const char *dir); /* malloc'ed */
 #define DELETED_OF_MAX 32

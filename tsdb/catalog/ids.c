@@ -21,7 +21,7 @@
 #define EPOCHS_AHEAD 8u
 #define IDS_PASSED_OVER (1u << 20) /* more than are given in the life of a directory */
 
-/* What is in memory knows best. */
+/* Partitions in memory know the latest ids. */
 static void learn(struct db *db)
 {
 	struct partition *p;

@@ -50,7 +50,7 @@ static int entry_cmp(const struct inventory_entry *a, const struct inventory_ent
 	return a->min_ns < b->min_ns ? -1 : a->min_ns > b->min_ns;
 }
 
-/* Where it is, or would be. */
+/* The index of the entry, or the one it would be inserted at. */
 static size_t place_of(const struct inventory *v, const struct inventory_entry *e, bool *there)
 {
 	size_t from = 0, to = v->n;

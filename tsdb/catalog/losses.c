@@ -352,7 +352,7 @@ enum err_code losses_open(
 		losses_close(l);
 		return rc;
 	}
-	/* What it says is said meanwhile: a full disk must not keep the directory closed. */
+	/* The losses are reported all the same: a full disk must not keep the directory closed. */
 	if (save(l, &why))
 		log_error("tsdb", "list of losses not written", LOG_E(&why));
 	*out = l;

@@ -95,7 +95,8 @@ void base_release(struct db *db, struct delta_base *base)
 	delta_base_release(base);
 }
 
-/* Those on their way out too: after a crash they are back, with the ids that they have. */
+/* Windows that are being dropped count too: after a crash they are back, with the ids that they
+ * have. */
 static bool in_some_window(struct db *db, uint32_t series)
 {
 	mutex_assert_held(&db->lock);

@@ -155,7 +155,7 @@ static char *place(struct taking *t, const struct inventory_entry *e)
 							 arena_printf(&t->a, "head/%" PRId64, e->min_ns / NS_PER_S);
 }
 
-/* Of a directory that a server works on: it may have come or gone while we looked. */
+/* A server that works on the directory may have made or dropped it while we looked. */
 static bool changed_meanwhile(struct taking *t, const struct inventory_entry *e, const char *where)
 {
 	struct inventory_entry now;
@@ -204,7 +204,7 @@ static void missing(struct taking *t, const struct inventory_entry *e, const cha
 		t->out[t->out_n++] = *e;
 }
 
-/* What is deleted must stay so. */
+/* Deleted rows must stay deleted, so their file must be there. */
 static void check_deleted(
 	struct taking *t, const struct inventory_entry *e, const char *where, const char *suffix)
 {

@@ -133,7 +133,7 @@ void window_epochs_release(struct window *w)
 
 /* ---- types of series ---- */
 
-/* Where it is, or belongs. */
+/* The index of the series, or the one it would be inserted at. */
 static uint32_t place_of(const struct window_epoch *e, uint32_t series)
 {
 	uint32_t from = 0, to = e->types_n;

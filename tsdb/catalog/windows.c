@@ -17,9 +17,9 @@
  * Windows on disk: head/<start>/ is a LevelDB, head/<start>.acked how much was acknowledged,
  * head/<start>.names its small records once more.
  *
- * What stands beside a directory says that the directory has to be there. So that goes first when a
- * window goes; then the directory is renamed to <start>.dropped, so that no start ever finds half
- * of one.
+ * A file beside a directory says that the directory must be there. So a window that is dropped
+ * loses those files first; then its directory is renamed to <start>.dropped. No start ever finds
+ * half of a window.
  */
 #define DROPPED ".dropped"
 

@@ -64,7 +64,7 @@ uint32_t chunk_columns_n(const struct chunk *c);
 int64_t chunk_interval_ns(const struct chunk *c);
 const struct chunk_row *chunk_rows(const struct chunk *c); /* ascending by ts_ns */
 const int64_t *chunk_totals(const struct chunk *c, uint32_t column); /* per row */
-/* Of all rows: largest ids, to be compared with what the partition has. */
+/* The largest ids of all rows, to be compared with the partition. */
 uint32_t chunk_stack_max(const struct chunk *c);
 uint32_t chunk_label_set_max(const struct chunk *c);
 

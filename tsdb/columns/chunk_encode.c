@@ -265,7 +265,7 @@ static uint64_t factor_to_others(const struct encoding *e)
 
 	while (i < e->cells_n && a[i] == 0 && b[i] == 0)
 		i++;
-	/* Of columns whose values are all of one sign; others seldom are multiples. */
+	/* Only columns of one sign: others are seldom multiples. */
 	if (i < e->cells_n && a[i] > 0 && b[i] > 0 && b[i] % a[i] == 0)
 		factor = (uint64_t)(b[i] / a[i]);
 	for (; factor && i < e->cells_n; i++)
@@ -371,8 +371,8 @@ static bool is_larger(const struct encoding *e, uint32_t column, uint32_t than)
 	return sum > than_sum && !multiple;
 }
 
-/* Of each two columns the larger one first: bytes tell the number of objects, objects not so well
- * that of bytes. */
+/* Puts the larger one of each two columns first: bytes predict the number of objects better than
+ * objects predict bytes. */
 static void order_columns(const struct encoding *e, uint32_t *order)
 {
 	for (uint32_t c = 0; c <= e->columns_n; c++)

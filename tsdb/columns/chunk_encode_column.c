@@ -97,7 +97,7 @@ void key_cells_take(const struct column_in *in, const int64_t *values, uint32_t 
 
 /* ---- subsets ---- */
 
-/* Of m places of n: those, or where they are more than half, the others. */
+/* Writes m places of n; if they are more than half, writes the others. */
 static void put_subset(
 	struct column_encoder *e, struct bit_out *o, uint32_t n, const uint64_t *places, uint32_t m)
 {
@@ -321,7 +321,7 @@ bool column_encode(struct column_encoder *e, const struct column_in *in, bool co
 				break;
 		}
 	made = done[column].coding;
-	/* Of a column like another, a third column is compared with the values. */
+	/* A third column is compared with the values of a column that is coded like another. */
 	if (!made || made == &coding_like || !(made->byte & COLUMN_SCALED))
 		memcpy(in->numbers, in->values, n * sizeof(*in->numbers));
 	buf_add_str(out, buf_str(&e->best));

@@ -174,7 +174,7 @@ static inline uint64_t unit_times(const struct key_unit *u, uint64_t sum)
  * by_set: room for slots_cap(n). */
 size_t slots_cap(uint32_t n);
 void find_slots(const uint32_t *sets, uint32_t n, uint32_t *by_set, uint32_t *slots);
-/* Of the keys that have cells by n; what others have is undefined. */
+/* Units of the keys that have cells by n; those of other keys are undefined. */
 MUST_CHECK enum err_code chunk_units(struct chunk *c, uint32_t column,
 	const struct column_counts *n, const struct key_unit **out, struct err *err);
 

@@ -208,7 +208,7 @@ static bool sum_any_rests(const struct bit_in *base, uint32_t n, uint64_t rest, 
 
 /* ---- all keys ---- */
 
-/* Of a range that begins with the first row, or ends with the last, one bound is known. */
+/* A range that begins with the first row, or ends with the last, has one known bound. */
 enum range { RANGE_HEAD, RANGE_TAIL, RANGE_INSIDE };
 
 INLINE bool find_cells(struct column_reader *r, uint32_t key, uint32_t n, struct bounds rows,

@@ -129,7 +129,7 @@ struct unpacking {
 	uint64_t *present; /* per key a bit per row */
 	size_t words; /* per key */
 	uint32_t at[CHUNK_ROWS_MAX]; /* entries of each row so far */
-	/* Of the key in hand: rows with values that are not 0, ascending, and by row the values. */
+	/* The current key: its rows with values that are not 0, ascending, and the values by row. */
 	uint16_t places[CHUNK_ROWS_MAX];
 	uint32_t n;
 	int64_t values[CHUNK_ROWS_MAX];

@@ -112,7 +112,7 @@ static bool narrow(const struct scale *s, uint64_t *low, uint64_t *high)
 	return true;
 }
 
-/* Of [low, high] the number with the most zeros at its end. */
+/* The number in [low, high] with the most zeros at its end. */
 static uint64_t simplest(uint64_t low, uint64_t high)
 {
 	unsigned bits;
@@ -126,7 +126,7 @@ static uint64_t simplest(uint64_t low, uint64_t high)
 
 /* ---- points ---- */
 
-/* Those of a key's cells; false: they are not such that a unit could be found. */
+/* Takes the points of a key's cells. False: no unit can be found from them. */
 static bool take_points(
 	struct scale *s, const struct column_in *in, const int64_t *numbers, uint32_t key, bool levels)
 {

@@ -37,7 +37,7 @@ void check_row(struct series_check *c, const struct partition *p, int64_t ts_ns,
 	sum = mix(sum, row->n);
 	for (uint32_t i = 0; i < row->columns_n; i++) {
 		sum = mix(sum, (uint64_t)totals[i]);
-		/* Of a type that a profile has twice the first counts, as everywhere. */
+		/* If a profile has a type twice, the first column counts, as everywhere. */
 		if (i < h->types_n && is_first_of_type(h, i))
 			c->total += (unsigned __int128)(__int128)totals[i] *
 				(unsigned __int128)(__int128)(h->types[i].kind == KIND_DELTA ? 1 :

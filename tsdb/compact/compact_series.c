@@ -148,7 +148,7 @@ static bool cut_anew(const struct joining *t)
 		cells += c->cells;
 		if (i + 1 == t->pending_n || next->interval_ns != c->interval_ns ||
 			next->typeset != c->typeset) {
-			/* What the builder would have to cut early stays as it is. */
+			/* A chunk that the builder would cut early is kept as it is. */
 			least = (cells + BUILDER_CELLS_MAX - 1) / BUILDER_CELLS_MAX;
 			rows = (rows + c->rows_aimed - 1) / c->rows_aimed;
 			wanted += rows > least ? rows : least;

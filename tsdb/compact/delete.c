@@ -62,7 +62,7 @@ struct deleting {
 	uint64_t series;
 };
 
-/* What is there plus a range for each series of ids, durably, into *out. */
+/* Writes the old ranges and one more for each series of ids; *out has them. */
 static enum err_code add_ranges(struct deleting *t, const struct bits *ids, struct deleted old,
 	int64_t min_ns, int64_t max_ns, const char *path, struct str of, struct deleted *out,
 	struct err *err)

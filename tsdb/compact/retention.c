@@ -30,7 +30,7 @@ void db_set_retention(
 	mutex_unlock(&db->lock);
 }
 
-/* Of head windows: their files are looked at outside of the lock. */
+/* Bytes of the head windows. Their files are measured without the lock. */
 static uint64_t head_bytes(struct db *db)
 {
 	uint64_t bytes = 0;
@@ -53,7 +53,7 @@ struct oldest {
 	const char *why; /* NULL: nothing has to go */
 };
 
-/* What is oldest, and whether it has to go. */
+/* The oldest block or window, and why it must go. */
 static struct oldest look(struct db *db, uint64_t in_head)
 {
 	struct oldest o = { 0 };
@@ -198,7 +198,7 @@ static void drop_unreadable(struct db *db)
 	}
 }
 
-/* Of a time that nothing is kept of. */
+/* Forgets losses of times older than the retention. */
 static void forget_losses(struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns);

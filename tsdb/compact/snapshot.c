@@ -92,7 +92,7 @@ static bool is_table(struct str name)
 	return str_has_suffix(name, STR(".ldb")) || str_has_suffix(name, STR(".sst"));
 }
 
-/* What tells whether LevelDB changed something: names of tables and logs, and MANIFEST's bytes. */
+/* Names of tables and logs, and MANIFEST's bytes: they differ if LevelDB changed something. */
 static enum err_code fingerprint(struct shot *s, const char *from, struct buf *out, struct err *err)
 {
 	struct str *names;
@@ -118,7 +118,7 @@ static enum err_code fingerprint(struct shot *s, const char *from, struct buf *o
 	return buf_failed(out) ? err_nomem(err, "snapshot") : ERR_OK;
 }
 
-/* Of one kind: first what is copied and small, then tables, then logs. */
+/* Takes the files of one turn: first small copied ones, then tables, then logs. */
 static enum err_code take_files(
 	struct shot *s, const char *from, const char *to, int turn, struct err *err)
 {

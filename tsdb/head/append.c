@@ -155,10 +155,10 @@ static enum err_code carry_base(struct appending *t, struct err *err)
 		if ((rc = translation_open(base->partition, t->partition, &job->carry, err)))
 			return rc;
 	}
-	/* What it counts for goes last: a partition without bases may leave memory at any time. */
+	/* The base is counted off last: a partition without bases may leave memory at any time. */
 	was.partition = base->partition;
 	was.bytes.cap = base->bytes.cap;
-	/* No room for its stacks, then none for the profile's. */
+	/* If the base's stacks do not fit, the profile's do not either: the whole profile is refused. */
 	if ((rc = delta_base_renumber(base, renumber, job->carry, &t->scratch->arena, err)))
 		return rc;
 	base->partition = t->partition;
@@ -185,7 +185,7 @@ static void drop_stale_base(struct appending *t)
 	series_note_base(s);
 }
 
-/* What the columns are, in words: ids differ between epochs. */
+/* Hashes the names of the columns, not their ids: ids differ between epochs. */
 static uint64_t hash_types(const struct pprof *f, const enum value_kind *kinds)
 {
 	struct str unit = f->strings[f->period_type.unit], type = f->strings[f->period_type.type];
@@ -311,7 +311,7 @@ static void put_records(
 	store_batch_put(b, key_str(&key), &t->scratch->row);
 }
 
-/* Those of another generation may count records that never reached the disk. */
+/* Stored symbols of another generation may include records that never reached the disk. */
 static enum err_code get_stored(struct appending *t, struct stored_symbols **out, struct err *err)
 {
 	struct partition *p = t->partition;

@@ -4,7 +4,7 @@
 #include "tsdb/head/append_internal.h"
 #include "tsdb/head/head_internal.h"
 
-/* What any append has to pass: labels, times, the database's state. */
+/* Checks that every append passes: labels, time, the database's state. */
 
 enum err_code append_check_labels(struct labels labels, const char *what, struct err *err)
 {

@@ -54,7 +54,7 @@ static _Atomic uint32_t *queued_slot(struct commit *c, const struct series *s, i
 	return &c->queued[hash_u64((uint64_t)ts_ns * 31 + s->id) % QUEUED_SLOTS];
 }
 
-/* Of a row that comes into the queue, or is out of it. */
+/* Counts a row that enters the queue or leaves it. */
 static void count_queued(struct commit *c, const struct commit_row *r, int more)
 {
 	const struct series *s = r->series;

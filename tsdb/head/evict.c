@@ -158,7 +158,7 @@ void partition_note_row(struct partition *p, int64_t ts_ns, int64_t interval_ns)
 		atomic_store(&resident_of(p)->settled_bytes, atomic_load(&p->bytes));
 }
 
-/* What would go with an end of its epoch, if that is worth it; else 0. */
+/* Bytes that an end of its epoch would free; 0 if that is not worth it. */
 static size_t worth(const struct db *db, const struct partition *p)
 {
 	size_t settled = atomic_load(&resident_of(p)->settled_bytes), bytes = atomic_load(&p->bytes),
@@ -181,7 +181,7 @@ static struct job *worth_most(struct db *db)
 	size_t most = 0, this;
 
 	mutex_lock(&db->lock);
-	/* What queries hold goes with them, and is no reason. */
+	/* Symbols that queries hold go when the queries end, so they are no reason. */
 	for (uint32_t i = 0; i < db->partitions_n; i++) {
 		if (!(p = db->partitions[i]))
 			continue;

@@ -209,8 +209,8 @@ static void forget_dropping(struct db *db, const struct window *w)
 	mutex_unlock(&db->lock);
 }
 
-/* What nobody looked into since the start has ids that nobody knows of yet. Ended epochs give no
- * more. */
+/* A window that nobody read since the start may have ids that are not known yet. Ended epochs give
+ * no new ids. */
 static void know_ids(struct db *db, struct window *w)
 {
 	struct partition *p;
@@ -268,8 +268,8 @@ void head_remove(struct db *db, struct window *w, const char *why)
 	forget_symbols(db, w);
 	store_close(w->store);
 	w->store = NULL;
-	/* What the disk does not let go stays in the list, so that its series keep their ids: the
-	 * next start reads them again. */
+	/* If the disk does not remove the files, the window stays in the list and its series keep
+	 * their ids: the next start reads them again. */
 	if (!window_remove_files(db, w))
 		return;
 	log_info("tsdb", "window dropped", LOG_S("store", w->dir), LOG_S("reason", why));

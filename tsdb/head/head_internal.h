@@ -28,7 +28,7 @@ struct mark {
 };
 void head_write_mark(struct db *db, struct window *w, const struct window_count *c);
 void head_read_mark(const struct window *w, struct mark *out);
-/* Of the file's bytes; false: they are damaged. */
+/* The same from the file's bytes. False: they are damaged. */
 bool head_parse_mark(int64_t start_ns, struct str bytes, struct mark *out);
 
 /* ---- head_names.c: small records, a second time ---- */
@@ -100,7 +100,7 @@ MUST_CHECK enum err_code head_load_symbols(
 MUST_CHECK enum err_code head_reserve_ids(
 	struct db *db, struct window *w, struct partition *p, struct err *err);
 
-/* What is known of a window that is opened. */
+/* Facts about a window that is being opened. */
 struct window_opening {
 	struct mark mark;
 	struct names_file names;

@@ -379,7 +379,7 @@ static enum err_code look_closer(
 	return l->lost_series ? end_early(l, err) : ERR_OK;
 }
 
-/* What was acknowledged, as far as mark and store say. */
+/* Compares the store with the acknowledged counts, as far as the mark has them. */
 static void tell_cut(struct loading *l, struct window_opening *o)
 {
 	const struct window_count *acked = &o->mark.count;

@@ -177,7 +177,7 @@ void head_names_append(struct db *db, struct window *w, struct str copies)
 		return;
 	}
 fail:
-	/* What was written of it may be half of a record. */
+	/* The last record may be written by half. */
 	log_warn("tsdb", "second copy of small records not written; the next start makes it anew",
 		LOG_S("path", w->names_path));
 	w->names_failed = true;

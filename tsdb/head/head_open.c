@@ -79,7 +79,7 @@ static enum err_code open_or_repair(
 	enum err_code rc = store_open(w->dir, db->cache, db->o.store, &w->store, why);
 	uint64_t cut = 0;
 
-	/* What a power cut left of the last batch is no damage. */
+	/* The torn last batch of a power cut is no damage. */
 	if (rc == ERR_CORRUPT) {
 		if ((rc = store_cut_logs(fs, w->dir, &cut, err)))
 			return rc;
@@ -441,7 +441,7 @@ static bool went(struct db *db, const struct window *w)
 	return db->inventory_found == INVENTORY_READ && !inventory_find(db->inventory, &e, &is);
 }
 
-/* What stands beside a window's directory, and the directory does not. */
+/* Files beside a window's directory are there, and the directory is not. */
 static enum err_code missing_window(struct db *db, int64_t start_s, struct err *err)
 {
 	struct window *w = window_new(db, start_s * NS_PER_S, 0);

@@ -80,7 +80,7 @@ bool key_parse_number(struct str key, uint32_t *series, int64_t *ts_ns)
 
 /* ---- names are of one kind ---- */
 
-/* What cannot be read does not say no. */
+/* A block that cannot be read refuses no name. */
 static enum series_kind kind_in_block(struct block *b, struct str name)
 {
 	struct matcher m = { .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = name };

@@ -26,7 +26,7 @@ struct number_batch;
 /* ERR_INVALID: the name is of the other kind, in the head or in some block. */
 MUST_CHECK enum err_code numbers_check_name(
 	struct db *db, struct labels labels, bool numeric, struct err *err);
-/* What waits in the queue for one window. */
+/* The values that wait in the queue for one window. */
 void number_batch_close(struct number_batch *b);
 void number_batch_count(const struct number_batch *b, struct window_count *c);
 /* The i-th value; false: there are no more. */

@@ -132,7 +132,8 @@ static enum err_code add_value(
 	return rc;
 }
 
-/* Those of a partition's samples, whichever of its series have them; names of ours are left out. */
+/* Adds names of labels of a partition's samples, whichever series have them; our own names are left
+ * out. */
 static enum err_code add_sample_names(struct names *x, const struct partition *p, struct err *err)
 {
 	uint32_t sets = sym_label_sets_n(p);

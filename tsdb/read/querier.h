@@ -134,7 +134,7 @@ struct sum_stats {
 	uint64_t read; /* cells decoded: the cost of the query */
 };
 
-/* Of two sums over windows that follow each other; headers are in the arena. */
+/* Joins the stats of two sums over windows that follow each other; headers are in the arena. */
 MUST_CHECK enum err_code sum_stats_merge(
 	struct sum_stats *into, const struct sum_stats *from, struct arena *a, struct err *err);
 

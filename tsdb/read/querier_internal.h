@@ -9,7 +9,7 @@
 #include "tsdb/catalog/state.h"
 #include "tsdb/read/querier.h"
 
-/* Where rows of a series are: a source of the querier, and the series' number there. */
+/* A place with rows of a series: a source of the querier, and the series' number there. */
 struct series_place {
 	uint32_t source, id;
 };

@@ -58,7 +58,7 @@ static enum err_code read_place(struct summing *t, struct querier_source *s, uin
 	return ERR_OK;
 }
 
-/* Where the series stands; NULL: that cannot be read. */
+/* The place of the series in the block; NULL: it cannot be read. */
 static enum err_code place_of(struct summing *t, struct querier_source *s, uint32_t id,
 	const struct sum_place **out, struct err *err)
 {
@@ -380,7 +380,7 @@ static enum err_code add_range(struct summed *b, const struct unit *u, int level
 	if (level < 0)
 		return add_raw(b, u, min_ns, max_ns, err);
 	len = rollup_step_ns[level];
-	/* Where nothing finer is kept, steps belong to a window as their ends do. */
+	/* If nothing finer is kept, a step belongs to the window that has its end. */
 	last = is_finest(b, level);
 	from = step_of((unsigned)level, min_ns + 1);
 	to = step_of((unsigned)level, max_ns);

@@ -28,7 +28,7 @@ static bool list_has(const struct rollup_list *l, uint32_t column)
 	return false;
 }
 
-/* Of what may be anything: wraps. */
+/* Wraps, because damaged input may be any number. */
 static int128 sum128(int128 a, int128 b)
 {
 	return (int128)((uint128)a + (uint128)b);
@@ -75,7 +75,7 @@ void rollup_sums_join(struct rollup_sums *into, const struct rollup_sums *from, 
 
 /* ---- encoding ---- */
 
-/* What is subtracted may be anything: it wraps, and wraps back. */
+/* Wraps, and wraps back when it is added again: input may be any number. */
 static uint64_t minus(int64_t a, int64_t b)
 {
 	return (uint64_t)a - (uint64_t)b;
@@ -207,7 +207,7 @@ static int header_cmp(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-/* Those of its lists: one's own where there is one, else put together. */
+/* The headers of its lists: those of the list if there is one, else of all joined. */
 static bool fill_headers(struct rollup_head *h, uint32_t i, struct rollup_column *column)
 {
 	uint32_t lists = 0, *v;

@@ -17,7 +17,7 @@ enum rollup_record {
 	ROLLUP_RECORD_FUNCTIONS, /* two columns of cells, flat and cum, for each of the rollup's */
 };
 
-/* Of the rows of one list of types: what does not differ between its columns. */
+/* Sums over the rows of one list of types, the same for all its columns. */
 struct rollup_list {
 	uint64_t rows, samples;
 	int64_t start_ns, end_ns, time_nanos, period;
@@ -29,7 +29,7 @@ struct rollup_list {
 	uint16_t column[ROW_COLUMNS_MAX]; /* the rollup's for each of a header's, or none */
 };
 
-/* Of the rows of one type, beside what its lists say. */
+/* Sums over the rows of one type, beside those of its lists. */
 struct rollup_sums {
 	uint32_t column; /* in its first header */
 	bool gauge;

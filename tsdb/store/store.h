@@ -57,7 +57,7 @@ MUST_CHECK enum err_code store_open_shadow(const char *dir, struct store_cache *
 /* The error of an open or a write says that the disk has no room. */
 bool store_is_full(const struct err *err);
 void store_close(struct store *s); /* NULL is fine */
-/* Of records that are read from now on; 0 at first. */
+/* The identity that records read from now on must have; 0 at first. */
 void store_set_identity(struct store *s, uint64_t identity);
 const char *store_dir(const struct store *s);
 /*

@@ -16,7 +16,7 @@
 
 /* The offset at which the torn end of a log begins; the log's length if it has none. */
 size_t store_log_whole(struct str log);
-/* Of all logs of a closed store; *cut: bytes that were cut off. */
+/* Cuts torn ends off all logs of a closed store; *cut: how many bytes. */
 MUST_CHECK enum err_code store_cut_logs(
 	struct fs *fs, const char *dir, uint64_t *cut, struct err *err);
 

@@ -33,7 +33,7 @@ static inline enum err_code intern_nomem(struct intern *in)
 	return arena_fail(in->arena, "storing a profile", in->err);
 }
 
-/* Of the profile's string or location at this index; in->locations has it then. */
+/* The id of the profile's string or location at this index; in->locations keeps it. */
 MUST_CHECK enum err_code intern_string(struct intern *in, uint32_t at, uint32_t *id);
 MUST_CHECK enum err_code intern_location(struct intern *in, uint32_t at, uint32_t *id);
 /* Samples that have a value, in the profile's order; out has room for all. */

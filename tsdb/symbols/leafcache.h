@@ -22,7 +22,7 @@ struct leafcache {
 	unsigned shift; /* 64 - log2(buckets) */
 };
 
-/* Of a stack, from its root to its leaf. */
+/* The hash of a stack, built from its root to its leaf. */
 static inline uint64_t leafcache_hash(uint64_t above, uint32_t location)
 {
 	uint64_t h = (above + location + 1) * UINT64_C(0x9e3779b97f4a7c15);
