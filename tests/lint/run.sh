@@ -37,7 +37,7 @@ files() { # those that match one of these patterns
 code=$(files '*.c' '*.h' '*.cc' '*.re' '*.y')
 ours=$(files '*.c' '*.h' '*.cc' '*.re' '*.y' '*.ts' '*.tsx' '*.mjs' '*.sh' '*.go' '*.mk' 'Makefile')
 
-rooms=$(make --no-print-directory -s rooms) # "ROOM: rooms it may include", from the ground up
+rooms=$(MAKEFLAGS= make --no-print-directory -s rooms) # "ROOM: rooms it may include", from the ground up
 rooms_list=$(cut -d: -f1 <<<"$rooms")
 
 # Includes follow the table in the Makefile (uses_ROOM). A file's room is its folder; cmd and what is below it are one.

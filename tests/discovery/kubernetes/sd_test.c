@@ -1,6 +1,6 @@
 /*
  * The source upon watches of its own making: objects are put and taken as a test wants it. What
- * watches do with a server is kubernetes_watch_test.c's.
+ * watches do with a server is watch_test.c's.
  */
 #include <event2/event.h>
 #include <jansson.h>

@@ -1,5 +1,5 @@
 /*
- * Templates: whole outputs. Where a row's functions are Go's own, template_oracle_test.c asks Go
+ * Templates: whole outputs. Where a row's functions are Go's own, oracle_test.c asks Go
  * the same.
  */
 #include "promql/rules/template/template.h"
