@@ -5,6 +5,7 @@
 #include "tests/damage/damage.h"
 #include "web/http/form.h"
 #include "web/router/router.h"
+#include "web/routes.h"
 
 enum err_code site_open(const struct db_options *o, struct site *s, struct err *err)
 {
@@ -21,6 +22,8 @@ enum err_code site_open(const struct db_options *o, struct site *s, struct err *
 	e.db = s->db;
 	if ((rc = engine_open(&e, &s->engine, err)))
 		return rc;
+	s->web->routes = web_routes;
+	s->web->routes_n = web_routes_n;
 	s->web->o.db = s->db;
 	s->web->o.engine = s->engine;
 	atomic_store(&s->web->ready, true);

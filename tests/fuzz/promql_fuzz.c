@@ -1,5 +1,5 @@
 /*
- * fuzz: promql
+ * fuzz: promql/engine
  *
  * Any text is parsed, checked and printed without harm; what was printed reads back as the same
  * tree, checks alike, and is printed the same again. A fault names a place inside the text.

@@ -1,5 +1,5 @@
 /*
- * fuzz: promql
+ * fuzz: promql/engine
  *
  * Any text is planned, explained and evaluated over a small database without harm, within small
  * limits: at one time, over a span, in steps. What a plan says is JSON that nests no deeper than it

@@ -1,5 +1,5 @@
 /*
- * fuzz: promql
+ * fuzz: promql/engine
  *
  * Any text of tagfocus and tagignore, over labels of samples with strings, numbers and units: both
  * refuse it alike, or what one keeps and what the other keeps is all there is.
