@@ -118,9 +118,15 @@ none:
 
 bool demangle(struct str name, struct buf *out)
 {
+	size_t len = out->len;
+
 	if (!demangle_may(name))
 		return false;
-	return str_has_prefix(name,
-		STR("_R")) ? demangle_rust(name, out) :
-					 demangle_old_rust(name, out) || demangle_cpp(name, out);
+	if (str_has_prefix(name, STR("_R"))) {
+		if (!demangle_rust(name, out))
+			return false;
+	} else if (!demangle_old_rust(name, out) && !demangle_cpp(name, out)) {
+		return false;
+	}
+	return out->len > len || buf_failed(out); /* a name without letters is nobody's */
 }

@@ -202,7 +202,7 @@ static const char *const rust[] = {
 	"_RNvC1a1bC1c", "_RNvC1a1b.llvm.123", "_RNqCs1_6mycrate15u8gdel_5qa", "_RNvC1au8gdel_5qa",
 	"_RNvMC1aINtB2_1bKpE1c", "_RNvMs_C1aDG_INtB4_1bRL0_hEEL_1c", "_RNvMs_C1aFG_RL0_hEB9_1c",
 	"_RNvMs_C1aFKC_EE1c", "_RNvMC1aQL_S3_1c", "_RNvMC1aTE1c", "_RNvMC1aTjE1c", "_RNvMC1aOz1c",
-	"_RNvMC1aAhKj_1c", "_RNvMC1aDNtB2_1bp1xjNtB2_1dEL_1c", "_RNvC1a", "_R", "_RNvC1a1", "_RB_",
+	"_RNvMC1aAhKj_1c", "_RNvMC1aDNtB2_1bp1xjNtB2_1dEL_1c", "_RNvC1a", "_R", "_RNvC1a1", "_RB_", "_RC_",
 	"_RNvB_1a", "_RIC1aE", "_RNvMC1aB_1b", "_R0NvC1a1b", "_RNvC1a1b1", "_RNvMC1aFK5C_aUuEu1b",
 	"_ZN4core3ptr13drop_in_place17h0123456789abcdefE",
 	"_ZN5alloc3vec12Vec$LT$T$GT$4push17h0123456789abcdefE",
@@ -253,6 +253,16 @@ TEST(implementations_of_a_trait_stay_apart)
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		CHECK(!function_name_shown(names[i], names[i], &out));
+	CHECK_INT(out.len, 0);
+	buf_release(&out);
+}
+
+/* "_RC_" is a crate without a name. */
+TEST(a_name_that_demangles_to_nothing_stays)
+{
+	struct buf out = { 0 };
+
+	CHECK(!function_name_shown(STR("_RC_"), STR("_RC_"), &out));
 	CHECK_INT(out.len, 0);
 	buf_release(&out);
 }
