@@ -158,7 +158,7 @@ static enum err_code carry_base(struct appending *t, struct err *err)
 	/* The base is counted off last: a partition without bases may leave memory at any time. */
 	was.partition = base->partition;
 	was.bytes.cap = base->bytes.cap;
-	/* If the base's stacks do not fit, the profile's do not either: the whole profile is refused. */
+	/* If the base's stacks do not fit, the profile's do not either: it is refused. */
 	if ((rc = delta_base_renumber(base, renumber, job->carry, &t->scratch->arena, err)))
 		return rc;
 	base->partition = t->partition;

@@ -111,8 +111,7 @@ static void write_functions(struct json *j, const char *key, bool aggregations)
 	json_array_end(j);
 }
 
-/* How strongly each operator binds, as grammar.y has it; tests/web/api/language_test.c proves it.
- */
+/* How strongly each operator binds, as in grammar.y; tests/web/api/language_test.c proves it. */
 static void write_operators(struct json *j)
 {
 	static const int binds[] = {
