@@ -190,7 +190,8 @@ $(BUILD)/gen/promql/syntax/grammar.c $(BUILD)/gen/promql/syntax/grammar.h &: pro
 LEMON_TEMPLATE := $(firstword $(wildcard /usr/share/lemon/lempar.c) /usr/share/lemon/lempar.c)
 $(call objects,$(wildcard promql/syntax/*.c)): | $(BUILD)/gen/promql/syntax/grammar.h
 $(call objects,$(wildcard proto/*.c)): | $(BUILD)/gen/proto/profile.pb-c.h
-$(BUILD)/obj/gen/proto/pyroscope.pb-c.o $(call objects,$(wildcard web/pyroscope/*.c tests/web/*.c tests/fuzz/*.c)): | \
+TEST_OBJECTS := $(call objects,$(wildcard $(foreach d,* */* */*/* */*/*/*,tests/$(d).c)))
+$(BUILD)/obj/gen/proto/pyroscope.pb-c.o $(call objects,$(wildcard web/pyroscope/*.c)) $(TEST_OBJECTS): | \
 	$(BUILD)/gen/proto/profile.pb-c.h $(BUILD)/gen/proto/pyroscope.pb-c.h
 
 # The page: npm and esbuild in a copy, so that node_modules never stands in the tree.
