@@ -188,11 +188,11 @@ $(BUILD)/gen/promql/syntax/grammar.c $(BUILD)/gen/promql/syntax/grammar.h &: pro
 	@echo "  LEMON $<"
 	@lemon -q -l -d$(@D) -T$(LEMON_TEMPLATE) $<
 LEMON_TEMPLATE := $(firstword $(wildcard /usr/share/lemon/lempar.c) /usr/share/lemon/lempar.c)
-$(call objects,$(wildcard promql/syntax/*.c)): | $(BUILD)/gen/promql/syntax/grammar.h
-$(call objects,$(wildcard proto/*.c)): | $(BUILD)/gen/proto/profile.pb-c.h
-TEST_OBJECTS := $(call objects,$(wildcard $(foreach d,* */* */*/* */*/*/*,tests/$(d).c)))
-$(BUILD)/obj/gen/proto/pyroscope.pb-c.o $(call objects,$(wildcard web/pyroscope/*.c)) $(TEST_OBJECTS): | \
-	$(BUILD)/gen/proto/profile.pb-c.h $(BUILD)/gen/proto/pyroscope.pb-c.h
+# Headers that are generated come before whatever is compiled: which files see them changes.
+GENERATED := $(BUILD)/gen/promql/syntax/grammar.h $(BUILD)/gen/proto/profile.pb-c.h $(BUILD)/gen/proto/pyroscope.pb-c.h
+$(call objects,$(foreach r,$(ROOMS),$(call room_sources,$(r))) $(wildcard cmd/*/*.c cmd/*/*/*.c)) \
+	$(call objects,$(wildcard $(foreach d,* */* */*/* */*/*/*,tests/$(d).c tests/$(d).cc))) \
+	$(foreach r,$(ROOMS),$(call gen_objects,$(GEN_$(r)))): | $(GENERATED)
 
 # The page: npm and esbuild in a copy, so that node_modules never stands in the tree.
 UI_SOURCES := $(shell find web/ui -type f -not -path '*/node_modules/*' 2>/dev/null)
