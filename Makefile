@@ -45,7 +45,7 @@ uses_discovery/sources := base base/yaml base/net
 uses_discovery/kubernetes := base base/yaml base/net discovery/sources
 uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes
 uses_scrape/config := base base/yaml base/net proto discovery
-uses_scrape := base base/net proto base/gzip discovery discovery/sources scrape/config
+uses_scrape := base base/gzip base/net proto discovery scrape/config
 uses_tsdb/store := base
 uses_tsdb/symbols := base proto
 uses_tsdb/columns := base proto tsdb/symbols
@@ -63,7 +63,7 @@ uses_promql := base base/self proto/report tsdb tsdb/symbols tsdb/columns promql
 uses_promql/engine := base base/self proto/report tsdb tsdb/symbols tsdb/columns promql/syntax promql
 uses_promql/pprof := base proto proto/report tsdb tsdb/symbols promql/syntax promql
 uses_promql/rules/template := base base/net
-uses_promql/rules/notify := base discovery discovery/sources
+uses_promql/rules/notify := base base/net discovery
 uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify
 uses_web/http := base base/yaml base/net

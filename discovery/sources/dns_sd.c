@@ -10,10 +10,10 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/net/loop.h"
 #include "base/net/resolver.h"
 #include "base/quote.h"
 #include "discovery/sources/dns_records.h"
-#include "discovery/sources/loop.h"
 
 #define ANSWER_BYTES_MAX (32u << 20) /* of targets: one answer has 64 KiB */
 /* Lookups at a time: more would overflow the socket of a server on the same host. */

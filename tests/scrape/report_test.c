@@ -2,7 +2,7 @@
 #include "scrape/report.h"
 
 #include "base/metrics.h"
-#include "discovery/sources/loop.h"
+#include "base/net/loop.h"
 #include "scrape/manager.h"
 #include "tests/check.h"
 #include "tests/scrape/fake_sink.h"
