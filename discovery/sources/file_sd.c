@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/net/loop.h"
 #include "base/quote.h"
+#include "discovery/sources/source.h"
 #include "discovery/sources/target_files.h"
 
 #define PATTERNS_MAX 1000u

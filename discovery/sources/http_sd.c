@@ -10,6 +10,7 @@
 #include "base/net/http_config.h"
 #include "base/net/loop.h"
 #include "base/quote.h"
+#include "discovery/sources/source.h"
 
 #define GROUPS_BYTES_MAX (512u << 20) /* of an answer's groups while it is read */
 

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/hidden.h"
 #include "base/net/http_config.h"

@@ -2,14 +2,13 @@
 #include "web/web.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "base/clock.h"
-#include "base/thread.h"
 #include "proto/pprof.h"
 #include "tests/check.h"
 #include "tests/wait.h"
 #include "tests/web/http/http_peer.h"
-#include "web/selfprofile.h"
 #include "web/ui_assets.h"
 
 static struct {

@@ -11,10 +11,10 @@
 #ifndef WEB_API_VIEW_H
 #define WEB_API_VIEW_H
 
+#include "base/json.h"
 #include "promql/syntax/parse.h"
 #include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
-#include "web/router/envelope.h"
 #include "web/router/router.h"
 #include "web/router/strings.h"
 

@@ -27,7 +27,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "web/http/exchange.h"
 #include "web/http/listen.h"
 

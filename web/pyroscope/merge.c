@@ -4,9 +4,8 @@
  * Each is one query: merge(selector) over (start, end], or the difference of two, each with its
  * window.
  */
-#include "base/clock.h"
-#include "base/quote.h"
 #include "web/pyroscope/pyroscope.h"
+#include "web/pyroscope/selector.h"
 #include "web/render/call_site.h"
 #include "web/render/flame.h"
 #include "web/render/render.h"

@@ -1,5 +1,4 @@
 /* HTTP discovery against a real server on the loopback. */
-#include "discovery/sources/http_sd.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -2,7 +2,6 @@
 #include "web/api/label_counts.h"
 
 #include "tests/check.h"
-#include "tests/draw.h"
 #include "tests/web/grafana.h"
 
 /* ---- the counts themselves ---- */

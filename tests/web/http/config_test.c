@@ -7,8 +7,6 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/log.h"
-#include "base/thread.h"
 #include "tests/check.h"
 #include "tests/wait.h"
 #include "tests/web/http/bcrypt.h"
