@@ -24,7 +24,7 @@
 /* False: it is not mangled; out is as it was. */
 bool demangle(struct str name, struct buf *out);
 
-/* Cheap: it may be mangled. */
+/* A quick test of the prefix. False: the name is not mangled. */
 static inline bool demangle_may(struct str name)
 {
 	return name.len > 2 && name.ptr[0] == '_' &&

@@ -19,7 +19,7 @@
 /* Lookups at a time: more would overflow the socket of a server on the same host. */
 #define ASKED_MAX 64u
 /*
- * How long answers wait for those of other names, to be published together. The first ones wait
+ * Answers wait this long for those of other names, to be published together. The first ones wait
  * longer, so that a reload does not lose targets for a moment.
  */
 #define SETTLE_NS (500 * NS_PER_MS)

@@ -2,7 +2,7 @@
  * Configuration: the server's file, decoded. Prometheus's format plus Parca's profiling_config per
  * job.
  *
- * A configuration is immutable once loaded, and counted. Who needs a part of it for longer than a
+ * A configuration is immutable once loaded, and counted. A user that needs it for longer than a
  * call takes a reference, so a reload frees the old one when its last scrape has ended.
  *
  * Units:     nanoseconds, bytes.

@@ -360,7 +360,7 @@ static const struct {
 		"domain: web.b.test.: servers unreachable or failing\n" },
 };
 
-/* Of those that stand in `asked` once, in its order. */
+/* The server's questions in their order, each once. */
 static void questions_once(const struct source *s, struct buf *out)
 {
 	const char *at = s->server.asked.ptr ? s->server.asked.ptr : "";

@@ -35,7 +35,7 @@ bool dns_server_start(struct dns_server *s, const char *zone); /* zone is not co
 /* Elsewhere than on a free port of 127.0.0.1. */
 bool dns_server_start_at(struct dns_server *s, const char *ip, unsigned port, const char *zone);
 void dns_server_zone(struct dns_server *s, const char *zone);
-/* How often such a question came: "tcp big.test A"; "": all of them. */
+/* The number of times a question was asked: "tcp big.test A"; "": of all questions. */
 unsigned dns_server_asked(struct dns_server *s, const char *question);
 void dns_server_stop(struct dns_server *s);
 

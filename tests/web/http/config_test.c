@@ -14,7 +14,7 @@
 #include "tests/web/http/http_peer.h"
 #include "web/web.h"
 
-/* What lies in one directory: authorities, certificates, the file itself. */
+/* A directory with authorities, certificates and the configuration file. */
 struct place {
 	char dir[64];
 	struct authority ca, other;
@@ -274,7 +274,7 @@ TEST(a_renewed_certificate_is_served_without_a_restart)
 	CHECK_INT(r.status, 200);
 	peer_close(&old);
 
-	/* What is half renewed is not taken over. */
+	/* A new certificate is not used before its key is there. */
 	authority_sign(&p.ca, "third", CERT_SERVER, at(&p, "server.pem"), at(&p, "other.key"));
 	usleep(1200000);
 	for (int i = 0; i < 3; i++) {
