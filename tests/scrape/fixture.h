@@ -1,5 +1,5 @@
 /*
- * A manager with three loops, a target and a sink that remembers, for tests of the whole way.
+ * A manager with three loops, a target and a fake sink, for tests of the way from target to sink.
  *
  * Threads: one.
  */

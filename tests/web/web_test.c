@@ -123,7 +123,7 @@ TEST(paths_methods_and_states)
 
 TEST(reload_and_quit_when_enabled)
 {
-	/* While the server starts or ends there is nothing whole that a reload could change. */
+	/* A reload is refused while the server starts or ends. */
 	static const struct row early[] = {
 		{ "POST /-/reload", 503, "Service Unavailable\n" },
 	};

@@ -7,7 +7,7 @@
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
 
-/* "diff [on|ignoring (label, ...)] (new, base)": what stands in the last brackets. */
+/* "diff [on|ignoring (label, ...)] (new, base)": the text in the last brackets. */
 static struct str arguments_of(const struct function *f)
 {
 	struct str usage = str_of(f->usage);

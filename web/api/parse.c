@@ -91,7 +91,7 @@ static void write_selector(struct json *j, const struct selector *s)
 
 /* ---- calls ---- */
 
-/* Prometheus's names of types; several that are accepted stand with a bar between. */
+/* Prometheus's names of types; alternatives have a bar between them. */
 static void write_types(struct json *j, unsigned types, bool is_window)
 {
 	static const struct {

@@ -1,5 +1,5 @@
 /*
- * Objects and what becomes of them stand in tests/discovery/kubernetes/ROLE.json; names of labels
+ * Objects and their groups are in tests/discovery/kubernetes/ROLE.json; names of labels
  * there lack their "__meta_kubernetes_". Whole sets are compared, in order, and what was asked for.
  */
 #include <jansson.h>

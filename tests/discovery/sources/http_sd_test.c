@@ -10,7 +10,7 @@
 #define FAILURES "epimetheus_discovery_failures_total{provider=\"http\"}"
 #define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n"
 
-/* A server whose answer can be changed; an empty one is silence. */
+/* A server whose answer can be changed; if it is empty, the server does not answer. */
 struct answering {
 	struct http_server server;
 	struct mutex lock;
@@ -154,7 +154,7 @@ TEST(content_types_as_prometheus_takes_them)
 	answering_stop(&s);
 }
 
-/* Each failure keeps the targets, and is told in the log. */
+/* Each failure keeps the targets and is logged. */
 TEST(a_failed_refresh_keeps_the_last_targets)
 {
 	/* clang-format off */

@@ -1,4 +1,4 @@
-/* Levels that are pushed again and again, by senders who do not say how often. */
+/* Levels that are pushed repeatedly, by senders who do not give their interval. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,4 +1,4 @@
-/* The language as the API tells it: whole, and as its tables have it. */
+/* The language as the API describes it: complete, and equal to the tables. */
 #include "promql/syntax/functions.h"
 #include "promql/syntax/parse.h"
 #include "tests/check.h"
@@ -87,7 +87,7 @@ TEST(the_language_is_told_whole)
 	grafana_stop();
 }
 
-/* In any case, wherever one stands for a name of a function. */
+/* No keyword is the name of a function. */
 TEST(keywords_are_words_of_the_language)
 {
 	size_t n = 0;

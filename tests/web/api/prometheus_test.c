@@ -330,7 +330,7 @@ TEST(numbers_are_federated)
 	grafana_stop();
 }
 
-/* ---- profiles for who knows numbers only ---- */
+/* ---- profiles for clients that know numbers only ---- */
 
 TEST(profiles_come_as_totals_for_grafana)
 {

@@ -246,7 +246,7 @@ static void server_name(struct place *p, struct buf *out)
 	peer_close(&peer);
 }
 
-/* Until the new name is served. */
+/* Waits until the new name is served. */
 static void wait_for_name(struct place *p, const char *want)
 {
 	struct buf name = { 0 };

@@ -193,7 +193,7 @@ TEST(a_client_that_reads_nothing_holds_little)
 	peer_open(&p, f.port);
 	peer_send(&p, STR(REQUEST("pieces=4000", "")));
 	until(&f.pieces, STREAM_READY_BYTES_MAX / PIECE_BYTES);
-	/* Sockets take some more; then, for long, nothing is written. */
+	/* The sockets take some more; then nothing is written for long. */
 	do {
 		before = atomic_load(&f.pieces);
 		usleep(500000);

@@ -1,4 +1,4 @@
-/* Which requests come from pages of other sites, and which names are ours. */
+/* Tells requests of other sites' pages from ours, and our names from others. */
 #include "web/router/origin.h"
 
 #include "tests/check.h"
