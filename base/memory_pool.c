@@ -22,7 +22,7 @@ struct memory_pool {
 	struct cond changed;
 	struct budget *members;
 	struct budget *elder;
-	size_t used_bytes; /* what the members hold */
+	size_t used_bytes; /* held by the members */
 	uint64_t joined;
 	uint64_t waits, refused;
 };

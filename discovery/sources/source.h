@@ -29,7 +29,7 @@ struct source_env {
 	struct event_base *base;
 	struct http_client *client;
 	const char *dns_servers; /* "10.0.0.1,10.0.0.2:53"; NULL: resolv.conf's */
-	void *shared; /* what open_shared made for this kind, or NULL */
+	void *shared; /* made by open_shared for this kind, or NULL */
 };
 
 struct source_ops {

@@ -88,7 +88,7 @@ struct config {
 	struct str text; /* as read */
 	struct yaml_node *root;
 	struct global_config global;
-	struct scrape_config *scrape; /* those of scrape_config_files last */
+	struct scrape_config *scrape; /* jobs of scrape_config_files come last */
 	size_t scrape_n, scrape_cap;
 	struct str *rule_files; /* patterns, with the directory of the file */
 	size_t rule_files_n;

@@ -252,7 +252,7 @@ TEST(who_waits_in_another_line_is_not_waited_for)
 
 struct storm {
 	struct memory_pool *pool;
-	atomic_size_t used, peak; /* what all have taken and not given back */
+	atomic_size_t used, peak; /* taken by all and not given back */
 	atomic_uint holding, done, again, failed;
 };
 

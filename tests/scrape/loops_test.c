@@ -99,7 +99,7 @@ TEST(a_held_request_keeps_no_old_set)
 	fixture_release(&f);
 }
 
-/* Every loop has requests under way, answers with workers and changes in line when it ends. */
+/* Each loop ends with requests under way, answers with workers, and changes in its queue. */
 TEST(closing_several_busy_loops)
 {
 	struct buf jobs = { 0 };

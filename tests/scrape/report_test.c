@@ -136,7 +136,7 @@ TEST(a_full_batch_waits_for_no_timer)
 	fixture_release(&f);
 }
 
-/* A whole batch is refused for one name: the other values are stored, and what is lost counted. */
+/* A batch is refused for one name: the other values are stored, and the lost ones counted. */
 TEST(what_the_sink_refuses)
 {
 	struct fixture f;
