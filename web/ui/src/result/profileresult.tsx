@@ -75,7 +75,7 @@ function TablePart(props: {
 	filter: RegExp | null;
 	pick: string;
 	onOpen(name: string): void;
-	/** Where a flame graph stands beside it. */
+	/** Given if a flame graph is beside it. */
 	onPick?(name: string): void;
 }) {
 	const { loaded, sent, element } = props.top;
