@@ -67,7 +67,7 @@ cp tests/browser/*.mjs "$node_dir/browser/"
 cp tests/server.mjs "$node_dir/"
 EPI_BUILD=$(realpath "${EPI_BUILD:-build}")
 export EPI_BUILD
-# A file that measures the time of scripts runs alone.
+# Tests that measure the script's time run alone.
 alone=() others=()
 for file in "$node_dir/browser/"${EPI_TEST:-*}.test.mjs; do
 	case $file in
