@@ -9,6 +9,7 @@
 
 #include "proto/pprof.h"
 #include "tests/web/http/http_peer.h"
+#include "tests/web/storage.h"
 #include "web/pyroscope/pyroscope.h"
 #include "web/web.h"
 
@@ -20,9 +21,7 @@
 #define AS_PROTO "Content-Type: application/proto\r\nConnect-Protocol-Version: 1\r\n"
 
 struct grafana {
-	char dir[64];
-	struct db *db;
-	struct engine *engine;
+	struct storage storage;
 	struct web *web;
 	struct rule_manager *rules; /* NULL: none */
 	struct response r; /* the last answer */

@@ -1,19 +1,10 @@
 /* Levels that are pushed again and again, by senders who do not say how often. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "tests/check.h"
 #include "tests/web/grafana.h"
 #include "web/web.h"
-
-static void must(enum err_code rc, const struct err *err)
-{
-	if (!rc)
-		return;
-	printf("  cannot make a profile: %s\n", err->msg);
-	exit(1);
-}
 
 /* What a pod has in use, 100 MiB; it says neither duration nor interval. */
 static void push_level(const char *pod, int64_t at_s)

@@ -33,7 +33,7 @@ static void store_many(void)
 			l[2] = (struct label){ STR("job"), i % 2 ? STR("a") : STR("b") };
 			batch[i] = (struct db_number){ { l, PAIRS }, (T0 + 20) * NS_PER_S, 1 };
 		}
-		REQUIRE_OK(numbers_wait(grafana.db, batch, BATCH, &err), &err);
+		REQUIRE_OK(numbers_wait(grafana.storage.db, batch, BATCH, &err), &err);
 	}
 	free(batch);
 	free(labels);
@@ -58,7 +58,7 @@ static void store_long(void)
 			labels[i][1] = (struct label){ STR("instance"), str_of(names[i]) };
 			batch[i] = (struct db_number){ { labels[i], 2 }, (T0 + 20) * NS_PER_S, 1 };
 		}
-		REQUIRE_OK(numbers_wait(grafana.db, batch, LONG_BATCH, &err), &err);
+		REQUIRE_OK(numbers_wait(grafana.storage.db, batch, LONG_BATCH, &err), &err);
 	}
 	free(names);
 }

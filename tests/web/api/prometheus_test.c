@@ -311,7 +311,7 @@ TEST(numbers_are_federated)
 
 	grafana_start();
 	grafana_fill();
-	CHECK_OK(db_append_numbers(grafana.db, v, 6, acked, &done, &err), &err);
+	CHECK_OK(db_append_numbers(grafana.storage.db, v, 6, acked, &done, &err), &err);
 	CHECK(WAIT_FOR(atomic_load(&done)));
 	buf_printf(&want,
 		"# TYPE up untyped\n"

@@ -63,8 +63,8 @@ static void blot(struct buf *b)
 
 static void open_rules(void)
 {
-	const struct rule_manager_options o = { .engine = grafana.engine,
-		.db = grafana.db,
+	const struct rule_manager_options o = { .engine = grafana.storage.engine,
+		.db = grafana.storage.db,
 		.external_url = "http://x",
 		.workers = 1,
 		.resend_delay_ns = NS_PER_MIN,
