@@ -3,17 +3,8 @@
  * A document of target groups, as JSON where it begins with [ or {, and as YAML always: no crash,
  * and what is read are proper label sets.
  */
-#include <stdlib.h>
-
 #include "discovery/sources/groups.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static void check_labels(struct labels ls)
 {

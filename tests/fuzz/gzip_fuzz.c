@@ -8,14 +8,9 @@
 
 #include "base/gzip/gzip.h"
 #include "proto/pprof.h"
+#include "tests/fuzz/fuzz.h"
 
 #define RAW_BYTES_MAX (256u << 10)
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* All members as zlib inflates them: the bytes must be the ones given. */
 static void check_with_zlib(const uint8_t *body, size_t len, struct str raw)
@@ -38,8 +33,6 @@ static void check_with_zlib(const uint8_t *body, size_t len, struct str raw)
 	inflateEnd(&z);
 	free(out);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

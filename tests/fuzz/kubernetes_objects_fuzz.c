@@ -4,17 +4,8 @@
  * and others, which whoever is asked for is one of. No crash; what is built are proper label sets,
  * and a copy of them is the same.
  */
-#include <stdlib.h>
-
 #include "discovery/kubernetes/roles.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static void check_labels(struct labels ls)
 {

@@ -9,8 +9,7 @@
 
 #include "discovery/kubernetes/stream.h"
 #include "discovery/kubernetes/values.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 /* Two copies of it, whose values become one. */
 static void share(const json_t *object)

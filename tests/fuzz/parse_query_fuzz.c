@@ -6,9 +6,8 @@
 #include <assert.h>
 #include <jansson.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "web/api/handlers.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef void (*handler)(struct web *w, struct http_in *in, struct http_out *out);
 

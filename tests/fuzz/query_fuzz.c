@@ -14,8 +14,8 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 #define T0 (INT64_C(1700000000) * NS_PER_S)
@@ -24,12 +24,6 @@ static struct db *db;
 static struct engine *engine;
 static atomic_int acked;
 static char dir[] = "/tmp/epi-fuzz-XXXXXX";
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void on_acked(void *ctx, enum err_code rc, const struct err *err)
 {

@@ -8,17 +8,12 @@
  */
 #include <stdlib.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "tests/tsdb/store/memory_range.h"
 #include "tsdb/store/table.h"
 #include "tsdb/store/table_end.h"
 
 #define STEPS_MAX 10000
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static uint32_t crc32c(const char *p, size_t n)
 {
@@ -100,8 +95,6 @@ static void use(struct table *t, struct str key)
 	(void)table_offset(t, key);
 	buf_release(&b);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -13,8 +13,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/quote.h"
+#include "tests/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
 #define T0 (INT64_C(1700000000) * NS_PER_S)
@@ -41,12 +41,6 @@ static const struct {
 	{ NULL, NULL, NULL, 0, 512 },
 };
 #define SAMPLES_N (sizeof(samples) / sizeof(samples[0]))
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void on_acked(void *ctx, enum err_code rc, const struct err *err)
 {
