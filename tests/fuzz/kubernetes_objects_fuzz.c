@@ -5,16 +5,7 @@
  * and a copy of them is the same.
  */
 #include "discovery/kubernetes/roles.h"
-#include "tests/fuzz/fuzz.h"
-
-static void check_labels(struct labels ls)
-{
-	for (size_t i = 0; i < ls.n; i++) {
-		require(label_name_valid(ls.v[i].name) && ls.v[i].value.len > 0);
-		require(label_value_valid(ls.v[i].value));
-		require(i == 0 || str_cmp(ls.v[i - 1].name, ls.v[i].name) < 0);
-	}
-}
+#include "tests/fuzz/labels.h"
 
 static const json_t *get(void *ctx, enum kube_resource resource, struct str key)
 {
