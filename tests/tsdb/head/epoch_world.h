@@ -7,8 +7,7 @@
 
 #include <stdlib.h>
 
-#include "tests/check.h"
-#include "tests/tsdb/fixture.h"
+#include "tests/tsdb/check_rows.h"
 #include "tsdb/db.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/read/querier_internal.h"
@@ -27,6 +26,16 @@ static inline bool open_small(struct fixture *f, void (*change)(struct db_option
 	f->o.window_ns = WINDOW;
 	if (change)
 		change(&f->o);
+	return fixture_reopen(f);
+}
+
+/* The same, over a store that may fail. */
+static inline bool open_small_over(
+	struct fixture *f, void (*change)(struct db_options *o), const struct store_ops *store)
+{
+	if (!open_small(f, change))
+		return false;
+	f->o.store = store;
 	return fixture_reopen(f);
 }
 
@@ -65,15 +74,6 @@ static inline enum err_code scrape(
 
 	*first = stats.first;
 	return rc;
-}
-
-static inline void check_rows(struct fixture *f, struct labels l, const char *want)
-{
-	struct buf got = { 0 };
-
-	CHECK_OK(rows_text(f->db, l, ALL, &got, &f->err) ? ERR_OK : f->err.code, &f->err);
-	CHECK_STR(buf_str(&got), want);
-	buf_release(&got);
 }
 
 static inline struct db_status status(struct fixture *f)
