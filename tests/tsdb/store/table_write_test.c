@@ -1,26 +1,11 @@
 /* Writing tables: the order of keys, and each call of the disk that can fail. */
 #include "tsdb/store/table.h"
 
-#include <stdlib.h>
-
 #include "tests/check.h"
 #include "tests/failing_fs.h"
+#include "tests/tsdb/store/table_scratch.h"
 
-static char dir[] = "/tmp/epimetheus-table-XXXXXX", path[64];
 static const char zeros[300000];
-
-static void scratch(void)
-{
-	memcpy(dir + sizeof(dir) - 7, "XXXXXX", 6);
-	if (!mkdtemp(dir))
-		abort();
-	snprintf(path, sizeof(path), "%s/t.ldb", dir);
-}
-
-static void finish(void)
-{
-	CHECK_OK(fs_remove_tree(&fs_posix, dir, NULL), &(struct err){ 0 });
-}
 
 TEST(keys_ascend_strictly)
 {
