@@ -177,6 +177,20 @@ static inline void oracle_percent(char text[16], double v)
 		snprintf(text, 16, v >= 1 ? "%.2f%%" : "%.2g%%", v);
 }
 
+/* A report without its "Time:" line, which versions of the tool print differently. */
+static inline void oracle_without_time(struct buf *out, struct str s)
+{
+	buf_clear(out);
+	while (s.len > 0) {
+		ptrdiff_t end = str_find(s, STR("\n"));
+		struct str line = { s.ptr, end < 0 ? s.len : (size_t)end + 1 };
+
+		if (!str_has_prefix(line, STR("Time: ")))
+			buf_add_str(out, line);
+		s = (struct str){ s.ptr + line.len, s.len - line.len };
+	}
+}
+
 /* Says the first line that differs. */
 static inline void oracle_check_text(const char *what, struct str got, struct str want)
 {

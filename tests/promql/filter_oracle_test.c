@@ -10,6 +10,7 @@
 #include "promql/syntax/check.h"
 #include "tests/oracle.h"
 #include "tests/promql/expressions.h"
+#include "tests/promql/top_rows.h"
 #include "tests/values.h"
 
 #define CASES_MAX 512
@@ -106,34 +107,11 @@ static void compare_top(struct corpus *c, struct eval *ev, const struct value *v
 {
 	struct value out;
 	struct err err;
-	const struct top_table *t;
-	char text[16];
 
 	CHECK_OK(profiles_top(ev, v, 1e6, &out, &err), &err);
-	t = &out.tops[0];
-	if (t->n != answer.n) {
-		CHECK_FAIL("%s: %zu rows, want %zu", what, t->n, answer.n);
-		return;
-	}
-	for (size_t i = 0; i < t->n; i++) {
-		const struct oracle_row *want = &answer.v[i];
-		const double percents[] = { t->rows[i].flat_percent, t->rows[i].sum_percent,
-			t->rows[i].cum_percent };
-
-		compared++;
-		if (!str_eq(t->rows[i].function, want->name) || t->rows[i].flat != want->flat ||
-			t->rows[i].cum != want->cum) {
-			CHECK_FAIL("%s: row %zu is " STR_FMT " %lld %lld, want " STR_FMT " %lld %lld", what, i,
-				STR_ARG(t->rows[i].function), (long long)t->rows[i].flat, (long long)t->rows[i].cum,
-				STR_ARG(want->name), (long long)want->flat, (long long)want->cum);
-			return;
-		}
-		/* -base has another total: that of what does not cancel out. */
-		for (size_t k = 0; k < 3 && strcmp(c->flags, "-base"); k++) {
-			oracle_percent(text, percents[k]);
-			CHECK_STR(str_of(text), want->percents[k]);
-		}
-	}
+	compared += answer.n;
+	/* -base has another total: that of what does not cancel out. */
+	check_top_rows(what, &out.tops[0], &answer, strcmp(c->flags, "-base") != 0);
 }
 
 static uint64_t start_of(const struct pprof *p, struct str file)

@@ -87,6 +87,29 @@ void grafana_fill(void)
 
 /* ---- asking ---- */
 
+struct str grafana_get(const char *path)
+{
+	char request[1024];
+
+	snprintf(request, sizeof(request), "GET %s", path);
+	peer_ask(web_port(grafana.web), &grafana.r, request, "", STR(""));
+	return buf_str(&grafana.r.body);
+}
+
+size_t grafana_count(const char *text)
+{
+	struct str body = buf_str(&grafana.r.body);
+	size_t n = 0;
+	ptrdiff_t at;
+
+	while ((at = str_find(body, str_of(text))) >= 0) {
+		body.ptr += at + 1;
+		body.len -= (size_t)at + 1;
+		n++;
+	}
+	return n;
+}
+
 #define M(name) &epimetheus__pyroscope__##name##__descriptor
 
 static const struct {

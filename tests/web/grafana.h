@@ -37,6 +37,11 @@ void grafana_ingest(
 /* Two versions, three profiles each, v2 is slow; and goroutines of v1, 4 then 8 then 12. */
 void grafana_fill(void);
 
+/* GET of a path with its query; the answer's body. */
+struct str grafana_get(const char *path);
+/* How often the last answer's body has this text. */
+size_t grafana_count(const char *text);
+
 void grafana_call(const char *method, const char *headers, struct str body);
 /* A request written as JSON, as protobuf. */
 void grafana_pack(const char *method, const char *json, struct buf *out);

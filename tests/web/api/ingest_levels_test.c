@@ -41,10 +41,8 @@ TEST(pushed_levels_weigh_as_long_as_they_stood)
 		push_level("b", T0 + 10 * i);
 	}
 	/* The first push of each counts a second, and the mean begins there. */
-	peer_ask(web_port(grafana.web), &grafana.r,
-		"GET /api/v1/query?query=total(merge(memory))&start=1700000000&end=1700000060", "",
-		(struct str){ 0 });
-	CHECK_STR(buf_str(&grafana.r.body),
+	CHECK_STR(
+		grafana_get("/api/v1/query?query=total(merge(memory))&start=1700000000&end=1700000060"),
 		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"unit\":\"bytes\","
 		"\"result\":[{\"metric\":{},\"value\":[1700000060,\"209715200\"]}]}}\n");
 	grafana_stop();
