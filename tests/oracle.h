@@ -1,6 +1,6 @@
 /*
- * The oracle of numbers: `go tool pprof`, and real profiles for it and us to read. Go must be
- * there: without it the tests that ask it fail.
+ * The oracle of numbers: `go tool pprof`, and real profiles that both programs read. Without Go
+ * the tests that ask it fail.
  */
 #ifndef TESTS_ORACLE_H
 #define TESTS_ORACLE_H
@@ -105,7 +105,7 @@ static inline const char *oracle_profiles(void)
 	return made ? dir : NULL;
 }
 
-/* What `go tool pprof FLAGS DIR/FILE` prints, in UTC, asking no binary of this machine. */
+/* The output of `go tool pprof FLAGS DIR/FILE`, in UTC, without this machine's binaries. */
 static inline bool oracle_pprof(
 	struct buf *out, const char *flags, const char *dir, const char *file)
 {
@@ -116,7 +116,7 @@ static inline bool oracle_pprof(
 		dir, dir, flags, file);
 }
 
-/* ---- rows of `-top` with values in a unit of their own ---- */
+/* ---- rows of `-top`, values without unit ---- */
 
 struct oracle_row {
 	int64_t flat, cum;
@@ -191,7 +191,7 @@ static inline void oracle_without_time(struct buf *out, struct str s)
 	}
 }
 
-/* Says the first line that differs. */
+/* Fails with the first line that differs. */
 static inline void oracle_check_text(const char *what, struct str got, struct str want)
 {
 	size_t i = 0, line = 0, n = got.len < want.len ? got.len : want.len;

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs test programs, two at a time for each processor, as many of them wait, and adds up their closing lines. A
-# program that ends without one, by a signal or a sanitizer's report, counts as a failure of its own. What failed is
-# told in full and then once more by its name alone, at the end.
+# Runs test programs, two at a time for each processor (many of them wait), and adds up their closing lines. A program
+# that ends without one, by a signal or a sanitizer's report, counts as one more failure. The output of a failed program
+# is printed in full; its name again at the end.
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

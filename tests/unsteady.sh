@@ -1,8 +1,8 @@
 #!/bin/bash
-# Runs test programs where their luck could end: tests/unsteady.sh CLOCK PROGRAM..., CLOCK being tests/clock.c, built.
+# Runs test programs under bad conditions: tests/unsteady.sh CLOCK PROGRAM..., where CLOCK is tests/clock.c, built.
 # LOAD_ROUNDS (3) times beside LOAD_LOOPS (20) loops that want all of the processors, and once right before each of these
 # moments: full hours, ends of windows, midnights, a year's end and leap days in other zones. All of it has LOAD_SECONDS.
-# What a program says stands in build/unsteady, by round.
+# The programs' output is in build/unsteady, by round.
 set -u
 clock=$(realpath "$1") rounds=${LOAD_ROUNDS:-3} loops=${LOAD_LOOPS:-20} seconds=${LOAD_SECONDS:-1800}
 moments=(

@@ -64,7 +64,7 @@ rm -f "$node_dir"/*.test.mjs
 cp tests/browser/*.mjs "$node_dir"/
 EPI_BUILD=$(realpath "${EPI_BUILD:-build}")
 export EPI_BUILD
-# What measures the script's time runs alone.
+# Tests that measure the script's time run alone.
 alone=() others=()
 for file in "$node_dir"/${EPI_TEST:-*}.test.mjs; do
 	case $file in

@@ -2,7 +2,7 @@
 # Runs the end-to-end tests, four files at a time: they wait most of their time. The longest begin first.
 set -u
 cd "$(dirname "$0")/../.."
-# What several files use is made once before them.
+# Programs that several files use are built once, before the files run.
 mkdir -p build
 (cd examples/demo && go build -o ../../build/demo .) || exit 1
 for package in prometheus prometheus-alertmanager; do

@@ -2,7 +2,7 @@
  * Grafana: a server on a real database and engine, and a client that asks it as the Pyroscope data
  * source does.
  *
- * Ownership: one at a time; grafana_start exits where it cannot.
+ * Ownership: one at a time; grafana_start exits if it fails.
  */
 #ifndef TESTS_WEB_GRAFANA_H
 #define TESTS_WEB_GRAFANA_H
@@ -13,7 +13,7 @@
 #include "web/pyroscope/pyroscope.h"
 #include "web/web.h"
 
-#define T0 INT64_C(1700000000) /* seconds; profiles stand at T0, T0 + 10, T0 + 20 */
+#define T0 INT64_C(1700000000) /* seconds; profiles are at T0, T0 + 10, T0 + 20 */
 #define SPAN "\"start\":\"1699999990000\",\"end\":\"1700000030000\""
 #define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define OF_CPU "\"profileTypeID\":\"" CPU "\","
@@ -47,8 +47,8 @@ void grafana_call(const char *method, const char *headers, struct str body);
 void grafana_pack(const char *method, const char *json, struct buf *out);
 
 /*
- * Asks in JSON and in protobuf. An answer in protobuf is compared as JSON. They return false and
- * print both where what came is not what was wanted.
+ * Asks in JSON and in protobuf. An answer in protobuf is compared as JSON. They print both
+ * texts and return false if the answer is another.
  */
 bool grafana_says(const char *method, const char *json, const char *want);
 bool grafana_refuses(

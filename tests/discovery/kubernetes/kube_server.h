@@ -1,9 +1,9 @@
 /*
- * An API server for tests: real HTTP on 127.0.0.1, in the test's own event loop. It answers as the
- * test said before; a request that nobody announced is answered with 500 and counted.
+ * An API server for tests: real HTTP on 127.0.0.1, in the test's own event loop. The test
+ * prepares the answers; any other request gets a 500 and is counted.
  *
  * Ownership: kube_server_start and kube_server_stop pair; strings given live as long as the server.
- * Threads:   the loop's.
+ * Threads:   one, that of the event loop.
  */
 #ifndef TESTS_DISCOVERY_KUBE_SERVER_H
 #define TESTS_DISCOVERY_KUBE_SERVER_H

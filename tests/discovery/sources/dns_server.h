@@ -1,6 +1,6 @@
 /*
- * A name server for tests: UDP and TCP on one port, in a thread of its own, from a
- * zone written as text. One record per line: "NAME TYPE DATA".
+ * A name server for tests: one thread serves UDP and TCP on one port, from a zone written as text.
+ * One record per line: "NAME TYPE DATA".
  *
  *	a.test A 10.0.0.1            AAAA, CNAME, NS likewise
  *	_api._tcp.test SRV 8080 a.test
@@ -9,8 +9,8 @@
  *	big.test CUT                 UDP answers are cut (TC); TCP has the records
  *	x.test SERVFAIL | REFUSED | SILENT | GARBAGE | LIES (an answer whose records end too soon)
  *
- * Names that have no line do not exist (NXDOMAIN). SRV and MX data stand in DNS's order of fields
- * with priority and weight 0. CNAMEs are followed within the zone.
+ * Names that have no line do not exist (NXDOMAIN). SRV and MX records have their fields in DNS's
+ * order; priority and weight are 0. CNAMEs are followed within the zone.
  *
  * Threads: dns_server_zone and dns_server_asked from any thread, at any time.
  */
@@ -35,7 +35,7 @@ bool dns_server_start(struct dns_server *s, const char *zone); /* zone is not co
 /* Elsewhere than on a free port of 127.0.0.1. */
 bool dns_server_start_at(struct dns_server *s, const char *ip, unsigned port, const char *zone);
 void dns_server_zone(struct dns_server *s, const char *zone);
-/* How often such a question came: "tcp big.test A"; "": all of them. */
+/* The number of such questions so far: "tcp big.test A"; "": of all questions. */
 unsigned dns_server_asked(struct dns_server *s, const char *question);
 void dns_server_stop(struct dns_server *s);
 

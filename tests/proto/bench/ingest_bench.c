@@ -38,7 +38,7 @@ static void run(unsigned what, struct str body, struct str raw)
 	}
 }
 
-/* Of the process, so that other work on the machine does not count. */
+/* CPU time of the process: other work on the machine does not count. */
 static int64_t cpu_ns(void)
 {
 	struct timespec t;

@@ -1,6 +1,6 @@
 /*
- * What tests of epochs share: small windows and limits, rows and scrapes in a line of text, and
- * what is there of them.
+ * Helpers for tests of epochs: small windows and limits, rows and scrapes in a line of text, and
+ * checks of what is stored.
  */
 #ifndef TESTS_TSDB_EPOCH_WORLD_H
 #define TESTS_TSDB_EPOCH_WORLD_H
@@ -64,7 +64,7 @@ static inline enum err_code put(struct fixture *f, struct labels l, int64_t s, c
 	return append_wait(f->db, l, s * SEC, SEC, profile(f, text), NULL, false, NULL, &f->err);
 }
 
-/* As a scrape with an interval of 40 seconds. */
+/* A scrape with an interval of 40 seconds. */
 static inline enum err_code scrape(
 	struct fixture *f, struct labels l, int64_t s, const char *text, bool *first)
 {

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Of the n bytes of a page and its type. */
+/* p: the page and its type, n bytes. */
 static inline uint32_t page_crc(const char *p, size_t n)
 {
 	uint32_t crc = ~0u;
