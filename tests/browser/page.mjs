@@ -1,9 +1,9 @@
-// What the browser tests share: Chromium, pages that report what goes wrong on them, servers of
-// their own, and what is drawn.
+// Helpers of the browser tests: Chromium, pages that collect their errors, servers for one file of
+// tests, and the drawn picture.
 //
 //   EPI_URL       address of a running server, with its route prefix; it scrapes the jobs demo
 //                 (version v1 and v2) and epimetheus, and has done so for some intervals
-//   EPI_BUILD     has the program, for tests that start a server of their own
+//   EPI_BUILD     has the program, for tests that start a server
 //   EPI_CHROMIUM  the browser, /usr/bin/chromium unless given
 //   EPI_PAGE      a built page (web/ui/build.mjs OUTDIR: its dist) in the place of the servers' own
 //   EPI_SHOTS     a directory for screenshots, none unless given
@@ -65,7 +65,7 @@ async function servePage(page, origin) {
 	});
 }
 
-/** Where a file uses pages: `after(closeBrowser)`. */
+/** A file that uses pages calls `after(closeBrowser)`. */
 export const closeBrowser = async () => browser?.close();
 
 export async function shot(page, name) {
@@ -73,7 +73,7 @@ export async function shot(page, name) {
 		await page.screenshot({ path: join(process.env.EPI_SHOTS, `${name}.png`) });
 }
 
-/** What the API at `base` answers. */
+/** The answer of the API at `base`. */
 export async function api(base, name, args = {}) {
 	const response = await fetch(`${base}api/v1/${name}?${new URLSearchParams(args)}`);
 	const body = await response.json();
@@ -89,7 +89,7 @@ export const fleetApi = (name, args) => api(FLEET, name, args);
 export const openFleet = (t, path, options) => openPage(t, FLEET + path, options);
 export const explore = (args) => "explore?" + new URLSearchParams(args);
 
-/** What the profiles of a query cost from `start` to `end`; 0 where there are none. */
+/** The cost of a query's profiles from `start` to `end`; 0 if there are none. */
 export async function fleetTotal(query, start, end) {
 	const data = await fleetApi("query", { query: `merge(${query})`, start, end });
 	return data.result[0]?.total ?? 0;
@@ -172,8 +172,8 @@ export function freePort() {
 }
 
 /**
- * Starts a server with a directory of its own: `files` are written there, "e.yml" is its
- * configuration. Gives its address and `stop`, which also removes the directory.
+ * Starts a server in a new directory: `files` are written there, "e.yml" is its configuration.
+ * Gives its address and `stop`, which also removes the directory.
  */
 export async function startServer({ files, flags = [], prefix = "/" }) {
 	const dir = mkdtempSync(join(tmpdir(), "epi-browser-"));

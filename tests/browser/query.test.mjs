@@ -1,4 +1,4 @@
-// Drives what queries are written and asked with, and checks it against the API.
+// Drives the editor of queries, and checks it against the API.
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {

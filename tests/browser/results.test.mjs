@@ -1,5 +1,5 @@
-// What a query gave, and what is done with it: edits of the query by menu and chips, the sandwich
-// of a function, groups, significance and permalinks, each against the API's numbers.
+// Results of a query: edits of the query by menu and chips, the sandwich of a function, groups,
+// significance and permalinks, each against the API's numbers.
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
@@ -331,7 +331,7 @@ test("a group by a sample's label is one graph with the values below the root", 
 
 /* ---- significance ---- */
 
-/** Of a window that ends now, once the fleet's history is long enough to judge it. */
+/** For a window that ends now, once the fleet's history is long enough to judge it. */
 async function judgedIntervals(sides, seconds) {
 	for (let tries = 0; ; tries++) {
 		const w = fixedWindow(seconds);

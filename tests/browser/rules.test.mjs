@@ -39,7 +39,7 @@ async function demo() {
 	return new URL(activeTargets.find((a) => a.labels.job === "demo").scrapeUrl).host;
 }
 
-/** What was posted to the Alertmanager, by alert name. */
+/** Alerts posted to the Alertmanager, by alert name. */
 const posted = new Map();
 const alertmanager = createServer((request, response) => {
 	let body = "";

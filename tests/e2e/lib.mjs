@@ -1,4 +1,4 @@
-// What the end-to-end tests share: starting the real programs on free ports and waiting for what they say.
+// Helpers of the end-to-end tests: start the real programs on free ports and wait for their output.
 import assert from 'node:assert/strict';
 import { spawn, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync, existsSync, mkdirSync } from 'node:fs';
@@ -137,7 +137,7 @@ export async function targets(server) {
   return (await api(server, 'targets')).activeTargets;
 }
 
-/** Where the programs of a Debian package stand, which is fetched at its first use. */
+/** The directory of a Debian package's programs; the package is fetched at its first use. */
 export function debian(name) {
   return execFileSync(join(root, 'tests/debian.sh'), [name, join(root, 'build', name)]).toString().trim();
 }

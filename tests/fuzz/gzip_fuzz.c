@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	arena_release(&a);
 
-	/* What we compress comes back, unless it is refused for being empty or gzip itself. */
+	/* Our own compression inflates to the same bytes; an empty body or gzip in gzip is refused. */
 	arena_init(&a, 0);
 	require(!gzip_compress(body, 1, &gz, &err));
 	if (!pprof_inflate(&a, buf_str(&gz), &pprof_limits_default, &raw, &err))

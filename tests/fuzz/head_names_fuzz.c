@@ -1,6 +1,6 @@
 /*
  * fuzz: tsdb
- * What stands beside a window, as a damaged disk could hand it out: its mark and its second copy of
+ * The files beside a window, as a damaged disk could return them: its mark and its second copy of
  * small records, with their own checksums, and the copy with a right one at its head and on each
  * record that the input is cut into. Records come out in order, each key once, and can be found.
  */

@@ -1,7 +1,7 @@
 /*
  * fuzz: discovery
  *
- * What an API server sends, as a list (first byte even) or as events (odd), whole and in pieces of
+ * Bytes from an API server, as a list (first byte even) or as events (odd), whole and in pieces of
  * the size that the first byte names: no crash, the same objects, keys that are proper names, and
  * objects that stay what they are when they share their values.
  */

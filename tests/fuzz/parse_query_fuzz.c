@@ -11,7 +11,7 @@
 
 typedef void (*handler)(struct web *w, struct http_in *in, struct http_out *out);
 
-/* Whether it is a query. */
+/* True: it is a query. */
 static bool ask(handler fn, struct str text)
 {
 	struct http_param param = { STR("query"), text };

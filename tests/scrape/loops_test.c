@@ -34,7 +34,7 @@ static void wait_all_scraped(struct fixture *f, const char *profile, uint64_t n)
 	CHECK(WAIT_FOR((fixture_look(f), scrapes_least(f, profile) >= n)));
 }
 
-/* What a reload leaves as it was goes on, whichever loop it is on; the others come and go. */
+/* Targets that a reload does not change go on, on any loop; the others come and go. */
 TEST(a_reload_over_several_loops)
 {
 	enum { N = 24, MOVED = 6 };

@@ -65,7 +65,7 @@ TEST(nothing_acknowledged_is_lost_to_kill_9)
 	REQUIRE(model_init(&m, model_seed()));
 	m.deletes = true;
 	m.f.o.raw_retention_ns = MODEL_RAW_RETENTION_S * SEC;
-	/* Where the machine is busy a child gets nowhere in its time: then more of them, and longer. */
+	/* On a busy machine a child does little in its time: then more of them run, and longer. */
 	for (uint64_t round = 0; round < n || (m.level < 2 && round < 8 * n); round++) {
 		if (check_failures)
 			break;

@@ -1,8 +1,8 @@
 /*
- * Power cuts at any operation, on a disk that keeps no more than it has to (disk.h): what was
- * acknowledged is there afterwards, whole; so it is after a second cut while the first is recovered
- * from. Windows are cut, blocks joined and dropped, raw rows dropped earlier and
- * series deleted on the way, and the power goes there too.
+ * Power cuts at any operation, on a disk that keeps no more than it has to (disk.h): acknowledged
+ * rows are there afterwards, whole, also after a second cut during the recovery from the first. In
+ * between windows are cut, blocks joined and dropped, raw rows dropped earlier and series deleted;
+ * power cuts hit these too.
  */
 #include "base/log.h"
 #include "tests/check.h"
@@ -52,7 +52,7 @@ static bool show_loss(void *ctx, const struct loss *l)
 	return true;
 }
 
-/* What recovery left can be worked on, and is the same afterwards. */
+/* Work on blocks succeeds after a recovery, and changes no answer. */
 static void compact_and_check(struct model *m, int round)
 {
 	struct err err;

@@ -1,4 +1,4 @@
-// How large the page is, all told and by part: it lives in the binary, and is read at every visit.
+// The size of the page, in all and by part: it is in the binary, and loaded at every visit.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";

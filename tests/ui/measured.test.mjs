@@ -1,5 +1,5 @@
-// What an expression measures. trees.json holds what api/v1/parse_query answers, the fields that
-// are looked at; tests/browser asks the server itself.
+// The measure of an expression. trees.json has the answers of api/v1/parse_query, reduced to the
+// fields in use; tests/browser asks the server itself.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";

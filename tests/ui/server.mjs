@@ -1,4 +1,4 @@
-// A server of the tests' own, to which the page's edits are shown: EPI_BUILD has the program.
+// A server that checks the page's edits: EPI_BUILD has the program.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const freePort = () =>
 		});
 	});
 
-/** Gives `ask(name, args)`, the whole answer of the API, and `stop`. */
+/** Gives `ask(name, args)`, which returns the whole answer of the API, and `stop`. */
 export async function startServer() {
 	const dir = mkdtempSync(join(tmpdir(), "epi-ui-"));
 	writeFileSync(join(dir, "e.yml"), "scrape_configs: []\n");

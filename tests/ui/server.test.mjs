@@ -138,7 +138,7 @@ const selectors = (n) =>
 		.sort((a, b) => a.position.start - b.position.start);
 const nameOf = (n) => n.func?.name ?? n.op ?? "";
 
-/** What a tree means, as text; `change` gives another node in the place of one. */
+/** The meaning of a tree, as text; `change` gives another node in the place of one. */
 function meaning(root, change = (n) => n) {
 	const walk = (n) => {
 		if (!n || !n.type) return n;

@@ -39,7 +39,7 @@ void grafana_fill(void);
 
 /* GET of a path with its query; the answer's body. */
 struct str grafana_get(const char *path);
-/* How often the last answer's body has this text. */
+/* The number of times that the last answer's body has this text. */
 size_t grafana_count(const char *text);
 
 void grafana_call(const char *method, const char *headers, struct str body);

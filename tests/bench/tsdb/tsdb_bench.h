@@ -35,7 +35,7 @@ struct bench_blocks {
 MUST_CHECK enum err_code bench_blocks_open(
 	const char *data, struct bench_blocks *out, struct err *err);
 void bench_blocks_close(struct bench_blocks *b);
-/* Where the bytes of a block are: one line of JSON. */
+/* The bytes of a block by part: one line of JSON. */
 MUST_CHECK enum err_code bench_measure(
 	struct block *b, const char *name, const char *set, struct err *err);
 

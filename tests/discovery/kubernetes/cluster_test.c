@@ -16,7 +16,7 @@
 
 static struct arena arena;
 
-/* What is set, in words. */
+/* The fields that are set, in words. */
 static void print(struct buf *b, const struct kube_access *a)
 {
 	const struct http_config *h = &a->http;

@@ -104,7 +104,7 @@ static enum kube_role role_of(const json_t *c)
 	return (enum kube_role)r;
 }
 
-/* What a watch keeps of objects is all that is needed of them. */
+/* The parts of objects that a watch keeps are all that is needed. */
 static void trim_case(json_t *c)
 {
 	json_t *list, *o;

@@ -546,7 +546,7 @@ TEST(random_changes)
 	world_release(&world);
 }
 
-/* What a change costs among 10,000 pods, in processor time. */
+/* The processor time of a change among 10,000 pods. */
 TEST(cost)
 {
 	struct kubernetes_sd_config c = { .role = KUBE_ROLE_POD, .attach_node = true };

@@ -319,7 +319,7 @@ TEST(a_page_that_is_gone)
 	stop();
 }
 
-/* What changed while nobody looked is told as changes; what did not is not told. */
+/* Changes while the watch was down arrive as changes; unchanged objects do not. */
 TEST(a_version_that_is_gone)
 {
 	static const enum kube_end how[] = { KUBE_HOLD, KUBE_WHOLE };

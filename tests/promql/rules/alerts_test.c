@@ -192,7 +192,7 @@ TEST(templates_in_labels_and_annotations)
 	close_scene(&s);
 }
 
-/* What a template's query meets: the state's lock, and what it fails with. */
+/* A template's query sees the state's lock and may fail. */
 struct asking {
 	struct mutex lock;
 	enum err_code rc;

@@ -1,5 +1,5 @@
 /*
- * How many bodies a second of CPU one core inflates, decodes, and does both, for each file given.
+ * Bodies per second of CPU that one core inflates, decodes, and does both with, for each file.
  *
  *   tests/proto/bench/run.sh DIR FILE...
  *

@@ -1,6 +1,6 @@
 /*
- * Blocks whose files are another block's, as a restore that mixes two copies of a directory leaves
- * them: what is answered is right, or says that something is missing, after each start.
+ * Blocks with files of another block, as after a restore that mixes two copies of a directory: each
+ * answer is right, or says that something is missing, after each start.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -16,7 +16,7 @@
 
 #define LISTS_N 4u
 
-/* What is said of the directory as a whole. */
+/* Files about the whole directory. */
 static const char *const lists[LISTS_N] = { "inventory", "inventory.copy", "losses",
 	"losses.copy" };
 static const char *const files[FILES_N] = { "rows.ldb", "rollups.ldb", "spare", "meta.json" };

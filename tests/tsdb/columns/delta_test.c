@@ -2,7 +2,7 @@
 #include "tests/tsdb/fixture.h"
 #include "tsdb/columns/delta.h"
 
-/* What an append does when its row is stored. */
+/* Does what an append does when its row is stored. */
 static enum err_code apply(struct delta_base *base, const struct delta_input *in, struct arena *a,
 	bool *first, struct err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * The same series and time twice: what was acknowledged first stays, and whoever comes second is
- * told, whether the first one waits for its sync, is stored, or was before a restart.
+ * The same series and time twice: the first acknowledged row stays and the second is refused,
+ * whether the first waits for its sync, is stored, or was stored before a restart.
  */
 #include "base/thread.h"
 #include "tests/check.h"

@@ -1,6 +1,6 @@
 /*
- * Rows whose commit fails, and that may be on the disk all the same: what they counted is in one
- * delta, whatever happens, and what is deleted then does not come back with them.
+ * Rows whose commit fails may be on the disk all the same. Each count is in exactly one delta, and
+ * deleted rows do not come back.
  */
 #include <unistd.h>
 
@@ -337,7 +337,7 @@ static void check_deletion(bool number, bool shut)
 	check_nothing_is_there(&f, l);
 	REQUIRE(fixture_reopen(&f));
 	check_nothing_is_there(&f, l);
-	/* What comes later was not meant. */
+	/* Later rows are not deleted. */
 	CHECK_OK(put(&f, l, 60, "x 3"), &f.err);
 	check_rows(&f, l, "@60\nx 3\n");
 	fixture_close(&f);

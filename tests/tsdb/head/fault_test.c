@@ -1,4 +1,4 @@
-/* What the disk can do to a database: puts that fail, commits that lie, no room, damaged files. */
+/* Faults of the disk: puts that fail, commits that lie, no room, damaged files. */
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -248,7 +248,7 @@ TEST(an_empty_table)
 
 /* ---- damage ---- */
 
-/* What is read was put, in order; either all of it, or the status says what is missing. */
+/* All records read were put, in order; if some are missing, the status says so. */
 static void check_honest(struct table *t, bool whole, const char *what, size_t at)
 {
 	struct table_iter *it = table_iter_open(t, true);

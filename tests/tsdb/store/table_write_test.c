@@ -87,7 +87,7 @@ TEST(each_call_of_the_disk_fails_in_turn)
 	buf_release(&spare);
 }
 
-/* What a failed writer is asked next fails the same way. */
+/* All later calls of a failed writer fail the same way. */
 TEST(a_writer_that_failed_stays_so)
 {
 	struct failing_fs f = { .fs = { &failing_fs_ops }, .calls_left = 1 };

@@ -6,7 +6,7 @@
 #include "tests/web/grafana.h"
 #include "web/web.h"
 
-/* What a pod has in use, 100 MiB; it says neither duration nor interval. */
+/* Pushes 100 MiB that a pod has in use, without duration or interval. */
 static void push_level(const char *pod, int64_t at_s)
 {
 	const int64_t values[1] = { 100 << 20 };

@@ -1,4 +1,4 @@
-/* How many series and values labels have: counted by hand, over the API, and within a limit. */
+/* Numbers of series and values of labels: counted by hand, over the API, and within a limit. */
 #include "web/api/label_counts.h"
 
 #include "tests/check.h"
@@ -76,7 +76,7 @@ TEST(each_series_counts_once)
 	label_counts_release(&c);
 }
 
-/* What it takes stays below the limit, whichever of its parts grows. */
+/* Its memory stays below the limit, whichever of its parts grows. */
 TEST(counts_stay_within_their_memory)
 {
 	static const char *const labels_of_interest[] = { "", "host", "zone" };

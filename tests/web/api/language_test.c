@@ -32,7 +32,7 @@ static const char *const entries[] = {
 	"costs)\",\"arguments\":\"k, costs\",\"returns\":\"costs\",\"help\":\"the k greatest "
 	"costs\",\"argumentTypes\":[[\"scalar\"],[\"costs\"]],\"variadic\":0,"
 	"\"modifiers\":[\"by\",\"without\"],\"byFrames\":false}",
-	/* What programs need of a call beside its usage: each flag of an argument. */
+	/* Programs also need each flag of an argument. */
 	"\"help\":\"flat cost over the total, 0 to 1\",\"argumentTypes\":[[\"profiles\"],"
 	"[\"frames\"]],\"variadic\":1,\"modifiers\":[\"by\"],\"byFrames\":true}",
 	"\"argumentTypes\":[[\"profiles\",\"selector\",\"window\"],[\"profiles\",\"selector\","
@@ -86,7 +86,7 @@ TEST(keywords_are_words_of_the_language)
 	CHECK_INT(n, 16);
 }
 
-/* How strongly the answer says that an operator binds. */
+/* The binding strength of an operator in the answer. */
 static int64_t binds(enum binary_op op)
 {
 	struct str body = buf_str(&grafana.r.body);

@@ -1,4 +1,4 @@
-/* What dashboards and editors ask beside queries: over a socket, on a real database and engine. */
+/* Requests of dashboards and editors beside queries: over a socket, on a real database. */
 
 #include "base/clock.h"
 #include "tests/check.h"
@@ -74,7 +74,7 @@ TEST(functions_are_completed)
 
 #define MANY 5000u
 
-/* Of many names no more than some of the limit's are kept in between; in no order they came in. */
+/* Of many names only a few times the limit are kept in between, in any order of arrival. */
 TEST(the_first_of_many_functions)
 {
 	struct pprof_builder *b;

@@ -1,4 +1,4 @@
-/* What is decided before a body comes, and what bodies that never end do to others. */
+/* Admission before the body comes; bodies that never end do not keep others out. */
 #include <sys/socket.h>
 #include <unistd.h>
 

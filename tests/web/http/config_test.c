@@ -17,7 +17,7 @@
 #include "tests/web/http/http_peer.h"
 #include "web/web.h"
 
-/* What lies in one directory: authorities, certificates, the file itself. */
+/* One directory: authorities, certificates, the configuration. */
 struct place {
 	char dir[64];
 	struct authority ca, other;
@@ -269,7 +269,7 @@ TEST(a_renewed_certificate_is_served_without_a_restart)
 	CHECK_INT(r.status, 200);
 	peer_close(&old);
 
-	/* What is half renewed is not taken over. */
+	/* A half renewed pair of files is not used. */
 	authority_sign(&p.ca, "third", CERT_SERVER, at(&p, "server.pem"), at(&p, "other.key"));
 	usleep(1200000);
 	for (int i = 0; i < 3; i++) {

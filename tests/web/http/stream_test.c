@@ -175,7 +175,7 @@ TEST(a_failure_behind_the_first_piece_breaks_the_answer)
 	http_server_close(f.server, NS_PER_S);
 }
 
-/* What is not taken bounds what is written: the room, and what the sockets hold. */
+/* A stream holds no more than its buffer and the sockets' until the client reads. */
 TEST(a_client_that_reads_nothing_holds_little)
 {
 	struct peer p;
