@@ -210,7 +210,7 @@ static void read_all(struct block *b, struct said *s)
 	read_index(b, s);
 }
 
-/* `got` is a part of `want`, in this order; a missing rest is reported. */
+/* `got` is a part of `want`, in this order; if anything is missing, that was reported. */
 static bool is_part_of(const struct said *got, const struct said *want, bool told)
 {
 	size_t at = 0;
