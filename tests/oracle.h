@@ -1,6 +1,6 @@
 /*
- * The oracle of numbers: `go tool pprof`, and real profiles for it and us to read. Go must be
- * there: without it the tests that ask it fail.
+ * The oracle of numbers: `go tool pprof`, and real profiles that both programs read. Without Go
+ * the tests that ask it fail.
  */
 #ifndef TESTS_ORACLE_H
 #define TESTS_ORACLE_H
@@ -105,7 +105,7 @@ static inline const char *oracle_profiles(void)
 	return made ? dir : NULL;
 }
 
-/* What `go tool pprof FLAGS DIR/FILE` prints, in UTC, asking no binary of this machine. */
+/* The output of `go tool pprof FLAGS DIR/FILE`, in UTC, without this machine's binaries. */
 static inline bool oracle_pprof(
 	struct buf *out, const char *flags, const char *dir, const char *file)
 {
@@ -116,7 +116,7 @@ static inline bool oracle_pprof(
 		dir, dir, flags, file);
 }
 
-/* ---- rows of `-top` with values in a unit of their own ---- */
+/* ---- rows of `-top`, values without unit ---- */
 
 struct oracle_row {
 	int64_t flat, cum;
@@ -177,7 +177,21 @@ static inline void oracle_percent(char text[16], double v)
 		snprintf(text, 16, v >= 1 ? "%.2f%%" : "%.2g%%", v);
 }
 
-/* Says the first line that differs. */
+/* A report without its "Time:" line, which versions of the tool print differently. */
+static inline void oracle_without_time(struct buf *out, struct str s)
+{
+	buf_clear(out);
+	while (s.len > 0) {
+		ptrdiff_t end = str_find(s, STR("\n"));
+		struct str line = { s.ptr, end < 0 ? s.len : (size_t)end + 1 };
+
+		if (!str_has_prefix(line, STR("Time: ")))
+			buf_add_str(out, line);
+		s = (struct str){ s.ptr + line.len, s.len - line.len };
+	}
+}
+
+/* Fails with the first line that differs. */
 static inline void oracle_check_text(const char *what, struct str got, struct str want)
 {
 	size_t i = 0, line = 0, n = got.len < want.len ? got.len : want.len;

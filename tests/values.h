@@ -1,5 +1,5 @@
 /*
- * Profile values for tests of what stands above the database: a pprof file's column as the sum of
+ * Profile values for tests of the layers above the database: a pprof file's column as the sum of
  * one row.
  */
 #ifndef TESTS_VALUES_H

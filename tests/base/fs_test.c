@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/failing_fs.h"
 
 static struct arena arena;
 
@@ -71,76 +72,10 @@ TEST(write_and_read)
 	finish(dir);
 }
 
-/* Fails the nth call of the write path, and from then on everything, as a disk that is gone. */
-struct faulty {
-	struct fs fs;
-	int calls_left;
-};
-
-static enum err_code spend(struct fs *fs, struct err *err)
-{
-	struct faulty *f = (struct faulty *)fs;
-
-	return f->calls_left-- > 0 ? ERR_OK : err_set(err, ERR_IO, "fault");
-}
-
-static enum err_code faulty_open(
-	struct fs *fs, const char *path, int flags, int mode, int *fd, struct err *err)
-{
-	enum err_code rc = spend(fs, err);
-
-	return rc ? rc : fs_posix.ops->open(fs, path, flags, mode, fd, err);
-}
-
-static enum err_code faulty_write(struct fs *fs, int fd, const void *p, size_t n, struct err *err)
-{
-	enum err_code rc = spend(fs, err);
-
-	if (rc)
-		n /= 2; /* half of it gets there */
-	(void)!fs_posix.ops->write(fs, fd, p, n, rc ? NULL : err);
-	return rc;
-}
-
-static enum err_code faulty_sync(struct fs *fs, int fd, struct err *err)
-{
-	return spend(fs, err);
-}
-
-static enum err_code faulty_rename(struct fs *fs, const char *from, const char *to, struct err *err)
-{
-	enum err_code rc = spend(fs, err);
-
-	return rc ? rc : fs_posix.ops->rename(fs, from, to, err);
-}
-
-static enum err_code faulty_unlink(struct fs *fs, const char *path, struct err *err)
-{
-	enum err_code rc = spend(fs, err);
-
-	return rc ? rc : fs_posix.ops->unlink(fs, path, err);
-}
-
-static enum err_code faulty_path(struct fs *fs, const char *path, struct err *err)
-{
-	return spend(fs, err);
-}
-
-static const struct fs_ops faulty_ops = {
-	.open = faulty_open,
-	.write = faulty_write,
-	.sync = faulty_sync,
-	.rename = faulty_rename,
-	.unlink = faulty_unlink,
-	.mkdir = faulty_path,
-	.rmdir = faulty_path,
-	.sync_dir = faulty_path,
-};
-
 TEST(a_write_that_fails_leaves_old_or_new)
 {
 	const char *dir = scratch(), *f = in(dir, "f");
-	struct faulty faulty = { .fs = { &faulty_ops } };
+	struct failing_fs failing = { .fs = { &failing_fs_ops } };
 	struct buf b = { 0 };
 	struct err err;
 	int n;
@@ -149,12 +84,12 @@ TEST(a_write_that_fails_leaves_old_or_new)
 	for (n = 0; n < 20; n++) {
 		enum err_code rc;
 
-		faulty.calls_left = n;
-		rc = fs_write_file(&faulty.fs, f, STR("new"), &err);
+		failing.calls_left = n;
+		rc = fs_write_file(&failing.fs, f, STR("new"), &err);
 		if (!rc)
 			break;
 		CHECK_INT(rc, ERR_IO);
-		CHECK_STR(str_of(err.msg), message("write @: fault", f));
+		CHECK_STR(str_of(err.msg), message("write @: no disk", f));
 		buf_clear(&b);
 		REQUIRE_OK(fs_read_file(f, 100, &b, &err), &err);
 		/* the directory's sync is the last */

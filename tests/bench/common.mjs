@@ -1,4 +1,4 @@
-// What the sections share: running programs that print JSON, files of profiles, directories that are made once.
+// Helpers of the sections: running programs that print JSON, files of profiles, directories that are made once.
 import { createHash } from 'node:crypto';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -64,7 +64,7 @@ export function madeDirectory(name, args) {
   return { dir, ...out };
 }
 
-/** Where a server may write and join: the same files by other names. */
+/** Hard links of the files in a new directory, where a server may write and join. */
 export function linked(dir, name) {
   const to = emptyDirectory(name);
   execFileSync('cp', ['-al', dir, join(to, 'data')]);

@@ -13,7 +13,7 @@ const PUSH_SECONDS = 3;
 const seconds = (began) => Number(process.hrtime.bigint() - began) / 1e9;
 const at = (times, part) => [...times].sort((a, b) => a - b)[Math.min(times.length - 1, Math.floor(times.length * part))];
 
-/** Of one service: [name, query, parameters]. */
+/** Queries of one service: [name, query, parameters]. */
 function asked(end) {
   const day = 86400, hour = end - end % 3600;
   return [

@@ -1,4 +1,4 @@
-// The table of what was measured, beside what was to be reached, and the file of the same.
+// The table of measurements and goals, and the same as a file.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -15,7 +15,7 @@ function number(x) {
   return Math.abs(x) >= 1000 ? x.toFixed(0) : x.toPrecision(4);
 }
 
-/** How often ours goes into theirs: times are better small, speeds (faster) large. */
+/** Theirs divided by ours for times; ours divided by theirs for speeds (faster). */
 function ratios(ours, theirs, faster) {
   const div = (a, b) => (faster ? a / b : b / a);
   const [low, high] = faster ? [div(ours.min, theirs.max), div(ours.max, theirs.min)] :

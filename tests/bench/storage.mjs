@@ -92,7 +92,7 @@ export async function restart(t) {
   note(`from exec to ready, ${days()} d, nothing cached`, { ours: took, unit: 'seconds', atMost: 1 });
 }
 
-/** Where the rows of a made directory end: the latest end of a block, in seconds. */
+/** The end of the rows of a made directory: the latest end of a block, in seconds. */
 export function endOf(dir) {
   const blocks = join(dir, 'blocks');
   const ends = readdirSync(blocks).map((b) => join(blocks, b, 'meta.json')).filter(existsSync)

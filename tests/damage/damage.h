@@ -1,12 +1,12 @@
 /*
  * The damage oracle: a data directory is damaged at random, opened and asked; each answer equals
- * that of the undamaged directory, or carries a warning, or is an error. README.md says how it is
- * run; here is what its parts give each other.
+ * that of the undamaged directory, or carries a warning, or is an error. README.md says how to run
+ * it.
  *
  * Units:     nanoseconds and seconds since 1970.
- * Errors:    what the parts call; a trial never stops the program.
+ * Errors:    those of the database; a trial never stops the program.
  * Ownership: init and release, open and close come in pairs.
- * Threads:   one per process; trials run in processes of their own.
+ * Threads:   one per process; each trial is a process.
  */
 #ifndef TESTS_DAMAGE_DAMAGE_H
 #define TESTS_DAMAGE_DAMAGE_H
@@ -78,7 +78,7 @@ struct answers {
 void answers_release(struct answers *a);
 void answer_print_question(const struct answer *a, struct buf *out);
 
-/* What a server has, without its sockets: requests go to the router. */
+/* A server without its sockets: requests go to the router. */
 struct site {
 	struct db *db;
 	struct engine *engine;
@@ -110,7 +110,7 @@ enum harm {
 };
 extern const char *const harm_names[HARM_KINDS];
 
-/* What may be damaged: files and directories of DIR/now by kind. */
+/* Files and directories of DIR/now that may be damaged, by kind. */
 struct harms {
 	const char *dir; /* of data_make */
 	struct tree tree;

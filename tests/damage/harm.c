@@ -19,7 +19,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* What is locked, or logged for nobody, holds nothing. */
+/* Lock files and LevelDB's text logs hold no data. */
 static bool holds_nothing(const struct tree_file *f)
 {
 	const char *slash = strrchr(f->path, '/'), *name = slash ? slash + 1 : f->path;
@@ -193,7 +193,7 @@ static enum err_code swap(struct harming *x, const char *with, struct err *err)
 	return ERR_OK;
 }
 
-/* What hands do: another name behind, or one character that is another. */
+/* As people rename files: a suffix, or one other character. */
 static enum err_code rename_it(struct harming *x, struct err *err)
 {
 	static const char *const ends[] = { "x", ".bak", "~", ".tmp", ".old" };

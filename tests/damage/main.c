@@ -28,7 +28,7 @@ struct counts {
 	uint64_t equal, warned, errors, silent, silent_json; /* answers */
 };
 
-/* Of one process, in shared memory. */
+/* The counts of one process, in shared memory. */
 struct tally {
 	struct counts kinds[KINDS_MAX], harms[HARM_KINDS];
 	uint64_t harmless_failed;
@@ -75,7 +75,7 @@ static void ask_undamaged(struct run *r, bool compact, struct answers *out)
 	site_close(&s);
 }
 
-/* With nothing, or with a list of nothing and no word why. */
+/* An empty body, or an empty list without an info that says why. */
 static bool is_empty(const struct answer *a)
 {
 	struct str body = buf_str(&a->body);
@@ -84,7 +84,7 @@ static bool is_empty(const struct answer *a)
 		(str_find(body, STR("\":[]}")) >= 0 && str_find(body, STR(",\"infos\":[\"")) < 0);
 }
 
-/* All questions are answered, with something. */
+/* Each question has an answer that is not empty. */
 static void check_answers(struct run *r)
 {
 	struct err err;

@@ -29,7 +29,7 @@ const char *const verdict_names[VERDICTS] = { "equal", "warned", "refused", "sil
 #define LOG_BYTES_SHOWN 6000
 #define SILENT_SHOWN 2 /* answers of a trial, unless it is tried alone */
 
-/* What the processes of a trial tell; in shared memory. */
+/* Results of a trial's processes, in shared memory. */
 struct told {
 	bool done; /* the process came to its end */
 	bool refused; /* the directory was not opened */
@@ -69,7 +69,7 @@ static bool same(const struct answer *a, const struct answer *b)
 	return a->status == b->status && str_eq(buf_str(&a->body), buf_str(&b->body));
 }
 
-/* Of a body, from there on; of what is packed its length. */
+/* Prints the body from byte `from` on; of a packed body only the length. */
 static void tell_body(struct trial *t, const char *what, const struct answer *a, size_t from)
 {
 	size_t n = t->o->verbose ? 600 : 160;

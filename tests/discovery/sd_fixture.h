@@ -1,5 +1,5 @@
 /*
- * For tests of discovery: a discovery at work, a directory of its own, and what was delivered, as
+ * For tests of discovery: a running discovery, a temporary directory, and the delivered groups as
  * text. Include it after tests/check.h.
  */
 #ifndef TESTS_DISCOVERY_SD_FIXTURE_H

@@ -174,7 +174,7 @@ function random(seed) {
   };
 }
 
-/** What must be discovered, by another way than the program's: straight from all objects. */
+/** The expected targets, computed in another way than the program's: straight from all objects. */
 function model(kube) {
   const o = Object.fromEntries(Object.keys(groups).map((r) => [r, [...kube.objects[r].values()]]));
   const one = (r, key) => kube.objects[r].get(key);

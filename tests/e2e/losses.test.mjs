@@ -1,4 +1,4 @@
-// What damage takes from the head is said by every answer, after every restart, until a person accepts it; what is whole is served.
+// Every answer names the data that damage took from the head, after every restart, until a person accepts it; the rest is served.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';

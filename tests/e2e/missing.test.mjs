@@ -1,5 +1,5 @@
-// What somebody took away from the data directory, or put into the wrong place, is said in every answer that touches its time, after
-// each start; and what was acknowledged is not replaced by a second push.
+// Files taken from the data directory, or put into the wrong place, are named in every answer that touches their time, after
+// each start; and a second push does not replace an acknowledged one.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { copyFileSync, rmSync } from 'node:fs';

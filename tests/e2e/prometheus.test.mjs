@@ -22,7 +22,7 @@ function generator(seed) {
   };
 }
 
-/** What is configured: job -> rules. One profile a target, at the path that Prometheus takes by default. */
+/** The configuration: job -> rules. One profile a target, at the path that Prometheus takes by default. */
 function jobsText(jobs, source, profiling) {
   const one = { process_cpu: false, memory: false, block: false, mutex: false, goroutine: true };
   const pprof = Object.fromEntries(Object.entries(one).map(([k, enabled]) => [k, { enabled, path: '/metrics' }]));

@@ -1,4 +1,4 @@
-// What the README shows works: its queries are answered, its configurations accepted, its files are there.
+// The README's examples work: its queries are answered, its configurations accepted, its files are there.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';

@@ -1,4 +1,4 @@
-// What stands in the data directory: blocks that are cut and joined while the server runs, read by the tool, deleted from, copied.
+// The data directory: blocks are cut and joined while the server runs, read by the tool, deleted from, copied.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync, readFileSync } from 'node:fs';

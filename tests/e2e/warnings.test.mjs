@@ -1,4 +1,4 @@
-// What an answer lacks is said in every format: a block that cannot be opened, asked for by the API, Pyroscope's, and epitool.
+// Missing data are named in every format: a block cannot be opened, and the API, Pyroscope's and epitool are asked.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, truncateSync } from 'node:fs';

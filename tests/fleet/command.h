@@ -1,6 +1,6 @@
 /*
- * The commands of the program `fleet`. Each gets what stands behind its name and prints to standard
- * output; an error goes back to main.
+ * The commands of the program `fleet`. Each gets its arguments and prints to standard output; main
+ * prints the error.
  */
 #ifndef TESTS_FLEET_COMMAND_H
 #define TESTS_FLEET_COMMAND_H

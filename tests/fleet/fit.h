@@ -1,5 +1,5 @@
 /*
- * Fit: what a recording is like, in the numbers that a fleet is made from.
+ * Fit: computes the numbers of a fleet from a recording.
  */
 #ifndef TESTS_FLEET_FIT_H
 #define TESTS_FLEET_FIT_H

@@ -1,5 +1,5 @@
 /*
- * Fleet, the inside: the population of a set, and how chance is drawn from hashes.
+ * Internals of the fleet: the population of a set, and random numbers drawn from hashes.
  */
 #ifndef TESTS_FLEET_INTERNAL_H
 #define TESTS_FLEET_INTERNAL_H
@@ -18,7 +18,7 @@ struct slot {
 	uint8_t sets_n, other_sets_n; /* at most 7 */
 };
 
-/* What is fixed of an item of FLEET_HEAP and the like. */
+/* The fixed properties of an item of FLEET_HEAP and similar kinds. */
 struct level {
 	float rate; /* events per scrape */
 	float mean; /* heap: objects an event stands for; mutex, block: ns of a delay */
@@ -33,7 +33,7 @@ struct node {
 	uint32_t parent, location; /* location: function * SITES + site */
 };
 
-/* Names without what differs by service, which stands in front if it is the service's own. */
+/* Names without the service's prefix; only functions of the service itself get it. */
 struct function {
 	struct str name, file;
 	int64_t start_line;
@@ -78,7 +78,7 @@ static inline uint64_t mix2(uint64_t a, uint64_t b)
 	return hash_u64(a * UINT64_C(0x9e3779b97f4a7c15) + b);
 }
 
-/* wyrand: a stream of its own for every state it begins at. */
+/* wyrand: each first state gives another stream. */
 static inline uint64_t next_random(uint64_t *state)
 {
 	*state += UINT64_C(0xa0761d6478bd642f);

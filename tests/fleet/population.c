@@ -55,7 +55,7 @@ static void race(struct fleet *f, struct entrant *v, double sum)
 		v[i].first_seen = -log(uniform(next_random(&random))) /
 			seen_per_scrape(f, weight(f, rank) / sum, weight(f, rank));
 	}
-	/* Which ranks go on which day: in a shuffled order. */
+	/* A shuffled order says on which day a rank goes. */
 	for (uint32_t i = 0; i < others; i++) {
 		uint32_t with = i + (uint32_t)(next_random(&random) % (others - i));
 		struct entrant swap = v[n + i];
@@ -181,7 +181,7 @@ enum err_code fleet_open(const struct fleet_params *p, struct fleet **out, struc
 		return nomem(err);
 	f->p = *p;
 	arena_init(&f->arena, 0);
-	/* As many days of deploys as make another third of the stacks. */
+	/* Deploys on so many days that they bring another third of the stacks. */
 	f->deploys_n = p->replaced > 0 ? (uint32_t)(0.3 / p->replaced) : 0;
 	f->stacks_n = p->stacks;
 	f->slots_n = (uint32_t)(p->stacks / (1 + p->replaced * f->deploys_n));

@@ -1,6 +1,6 @@
 /*
- * Recording: successive scrapes of one kind from several processes, as dense ids, wherever they
- * came from: files, or a fleet.
+ * Recording: successive scrapes of one kind from several processes, as dense ids. They come from
+ * files or from a fleet.
  *
  * Errors:    ERR_INVALID (a file's name or content), ERR_NOMEM.
  * Ownership: recording_release ends it; the arena given holds everything else.

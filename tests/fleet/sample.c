@@ -4,10 +4,9 @@
 #include "tests/fleet/internal.h"
 
 /*
- * What one scrape sees. Everything is a hash of (seed, service, pod, scrape, item), so any scrape
- * can be made without the ones before it, counters included: what an item has counted by a scrape
- * is a monotone function of time. Time is stratified: each event lies somewhere in a span of its
- * own.
+ * Makes one scrape. All values are hashes of (seed, service, pod, scrape, item), so any scrape can
+ * be made without the ones before it. Counters too: an item's count at a scrape is a monotone
+ * function of time. Time is stratified: each event lies somewhere in its span.
  */
 #define CPU_PERIOD INT64_C(10000000)
 
@@ -235,12 +234,12 @@ static uint64_t events(const struct moment *m, const struct level *l, uint64_t h
 		x += (noise < most ? noise : most) * (double)(mix2(h, m->scrape) >> 32) * 0x1p-32;
 	}
 	whole = (uint64_t)x;
-	/* The event of this span has come? That of the first may have, too: as in a start. */
+	/* Has the event of this span come? At the start that of the first span may have, too. */
 	whole += x - (double)whole > (double)(mix2(h, whole) >> 32) * 0x1p-32;
 	return whole + l->started;
 }
 
-/* Of the objects of the last events some are in use: chosen by event, forgotten by later ones. */
+/* Objects of the last four events may be in use; each event is drawn, later ones replace it. */
 static uint64_t in_use(const struct level *l, uint64_t h, uint64_t n)
 {
 	uint64_t live = l->started;

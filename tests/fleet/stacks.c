@@ -124,7 +124,7 @@ static bool add_stack(struct grower *g, uint32_t stack)
 	}
 	n.parent = at;
 	for (uint32_t i = 0; i == 0 || node_find(g, n) != MAP_NONE; i++) {
-		/* What a function calls may be used up. */
+		/* All callees of the function may be used already. */
 		found = i < 16 ? callee(g, function) : (uint32_t)(next_random(&g->random) % f->p.functions);
 		n.location = found * SITES + SITES / 2 + geometric(g, 0.5 + i / 4.0) % (SITES / 2);
 	}

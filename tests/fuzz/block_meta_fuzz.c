@@ -5,15 +5,9 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "tsdb/block/block_internal.h"
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void try_meta(struct str text)
 {
@@ -66,8 +60,6 @@ static void try_records(struct str bytes)
 	buf_release(&again);
 	arena_release(&a);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,8 +3,7 @@
  * A page of symbols as a damaged disk could hand it out, into a partition that has a few: what it
  * refers to is there, or it is refused. First byte: its kind.
  */
-#include <stdlib.h>
-
+#include "tests/fuzz/fuzz.h"
 #include "tsdb/block/block_internal.h"
 
 static struct partition *partition(void)
@@ -31,8 +30,6 @@ static struct partition *partition(void)
 	}
 	return p;
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,16 +5,11 @@
  */
 #include <stdlib.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "tsdb/columns/chunk.h"
 #include "tsdb/symbols/partition.h"
 
 #define VALUES_MAX (1u << 22)
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static bool same_row(const struct row *a, const struct row *b)
 {
@@ -80,8 +75,6 @@ static void add_all(struct chunk *c)
 		}
 	partition_close(p);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -3,17 +3,8 @@
  * A configuration. What is accepted keeps its invariants, expands into targets that can be scraped,
  * and prints as YAML. Files named by it are not read here: inputs that would do so are passed over.
  */
-#include <stdlib.h>
-
 #include "scrape/targets.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static void check_job(struct config *c, const struct scrape_config *job)
 {

@@ -3,17 +3,10 @@
  * Lists of deleted ranges as a damaged disk could hand them out: with their own checksum, and with
  * a right one, so that what stands before it is read too. Ranges come out sorted and apart.
  */
-#include <stdlib.h>
-
 #include "base/map.h"
+#include "tests/fuzz/fuzz.h"
 #include "tsdb/catalog/deleted.h"
 #include "tsdb/series/series.h"
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void try(struct str bytes)
 {
@@ -37,7 +30,6 @@ static void try(struct str bytes)
 	deleted_release(d.v);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf b = { 0 };

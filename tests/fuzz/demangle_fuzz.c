@@ -3,18 +3,9 @@
  * Names of functions as a profile may bring them: whatever they are, what is shown of them is
  * bounded, and what is in front of it stays.
  */
-#include <stdlib.h>
-
 #include "base/demangle/demangle.h"
 #include "proto/function_name.h"
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,11 +4,9 @@
  * understood prints as text that reads back as the same.
  */
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

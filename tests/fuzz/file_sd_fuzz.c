@@ -3,26 +3,8 @@
  * A document of target groups, as JSON where it begins with [ or {, and as YAML always: no crash,
  * and what is read are proper label sets.
  */
-#include <stdlib.h>
-
 #include "discovery/sources/groups.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
-static void check_labels(struct labels ls)
-{
-	for (size_t i = 0; i < ls.n; i++) {
-		require(label_name_valid(ls.v[i].name) && ls.v[i].value.len > 0);
-		require(label_value_valid(ls.v[i].value));
-		require(i == 0 || str_cmp(ls.v[i - 1].name, ls.v[i].name) < 0);
-	}
-}
+#include "tests/fuzz/labels.h"
 
 static void check_groups(const struct target_group *v, size_t n)
 {

@@ -8,14 +8,9 @@
 
 #include "base/gzip/gzip.h"
 #include "proto/pprof.h"
+#include "tests/fuzz/fuzz.h"
 
 #define RAW_BYTES_MAX (256u << 10)
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* All members as zlib inflates them: the bytes must be the ones given. */
 static void check_with_zlib(const uint8_t *body, size_t len, struct str raw)
@@ -39,8 +34,6 @@ static void check_with_zlib(const uint8_t *body, size_t len, struct str raw)
 	free(out);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct pprof_limits limits = pprof_limits_default;
@@ -62,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	arena_release(&a);
 
-	/* What we compress comes back, unless it is refused for being empty or gzip itself. */
+	/* Our own compression inflates to the same bytes; an empty body or gzip in gzip is refused. */
 	arena_init(&a, 0);
 	require(!gzip_compress(body, 1, &gz, &err));
 	if (!pprof_inflate(&a, buf_str(&gz), &pprof_limits_default, &raw, &err))

@@ -1,23 +1,16 @@
 /*
  * fuzz: tsdb
- * What stands beside a window, as a damaged disk could hand it out: its mark and its second copy of
+ * The files beside a window, as a damaged disk could return them: its mark and its second copy of
  * small records, with their own checksums, and the copy with a right one at its head and on each
  * record that the input is cut into. Records come out in order, each key once, and can be found.
  */
-#include <stdlib.h>
-
 #include "base/map.h"
+#include "tests/fuzz/fuzz.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/columns/varints.h"
 #include "tsdb/head/head_internal.h"
 
 #define START_NS INT64_C(7200000000000)
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static size_t try(struct str bytes)
 {
@@ -57,7 +50,6 @@ static size_t add_record(const uint8_t *data, size_t size, uint64_t identity, st
 	return n + value_n;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str bytes = { (const char *)data, size };

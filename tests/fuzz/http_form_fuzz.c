@@ -5,9 +5,8 @@
  */
 #include <assert.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "web/http/form.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void encode(struct buf *out, struct str s)
 {

@@ -5,11 +5,8 @@
  * same outcome; and with the body taken out as it comes. Then the bytes as the Location of a
  * redirect.
  */
-#include <stdlib.h>
-
 #include "base/net/http_client_internal.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static enum err_code parse(struct http_parser *p, struct str text, size_t step, size_t *left)
 {

@@ -4,16 +4,9 @@
  * would have, so that what stands before it is read too. What is read is in order, each entry
  * once, and is written as it was read.
  */
-#include <stdlib.h>
-
 #include "base/map.h"
+#include "tests/fuzz/fuzz.h"
 #include "tsdb/catalog/inventory.h"
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void try(struct str bytes)
 {
@@ -40,7 +33,6 @@ static void try(struct str bytes)
 	arena_release(&a);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf b = { 0 };

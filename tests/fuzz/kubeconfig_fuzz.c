@@ -3,11 +3,8 @@
  *
  * Any bytes as a kubeconfig: no crash, and what is made of it has a server and an identity.
  */
-#include <stdlib.h>
-
 #include "discovery/kubernetes/cluster.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -4,26 +4,8 @@
  * and others, which whoever is asked for is one of. No crash; what is built are proper label sets,
  * and a copy of them is the same.
  */
-#include <stdlib.h>
-
 #include "discovery/kubernetes/roles.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
-static void check_labels(struct labels ls)
-{
-	for (size_t i = 0; i < ls.n; i++) {
-		require(label_name_valid(ls.v[i].name) && ls.v[i].value.len > 0);
-		require(label_value_valid(ls.v[i].value));
-		require(i == 0 || str_cmp(ls.v[i - 1].name, ls.v[i].name) < 0);
-	}
-}
+#include "tests/fuzz/labels.h"
 
 static const json_t *get(void *ctx, enum kube_resource resource, struct str key)
 {

@@ -1,7 +1,7 @@
 /*
  * fuzz: discovery
  *
- * What an API server sends, as a list (first byte even) or as events (odd), whole and in pieces of
+ * Bytes from an API server, as a list (first byte even) or as events (odd), whole and in pieces of
  * the size that the first byte names: no crash, the same objects, keys that are proper names, and
  * objects that stay what they are when they share their values.
  */
@@ -9,8 +9,7 @@
 
 #include "discovery/kubernetes/stream.h"
 #include "discovery/kubernetes/values.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 /* Two copies of it, whose values become one. */
 static void share(const json_t *object)

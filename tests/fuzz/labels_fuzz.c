@@ -6,8 +6,7 @@
 #include <assert.h>
 
 #include "base/labels.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void check_set(struct arena *a, struct labels ls)
 {

@@ -3,16 +3,9 @@
  * Lists of losses as a damaged disk could hand them out: with their own checksum, and with a right
  * one, so that what stands before it is read too. Entries come out in order, and can be printed.
  */
-#include <stdlib.h>
-
 #include "base/map.h"
+#include "tests/fuzz/fuzz.h"
 #include "tsdb/catalog/losses.h"
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void try(struct str bytes)
 {
@@ -37,7 +30,6 @@ static void try(struct str bytes)
 	arena_release(&a);
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct buf b = { 0 };

@@ -5,9 +5,8 @@
  */
 #include <assert.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "web/render/notices.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static size_t count(struct str header)
 {

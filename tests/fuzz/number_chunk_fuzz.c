@@ -3,18 +3,11 @@
  * Chunks of numeric series as a damaged disk could hand them out. What is taken has ascending
  * times, and comes back the same when it is encoded again.
  */
-#include <stdlib.h>
 #include <string.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "tsdb/columns/number_chunk.h"
 
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static struct number_chunk c, again;

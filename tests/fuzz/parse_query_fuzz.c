@@ -6,13 +6,12 @@
 #include <assert.h>
 #include <jansson.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "web/api/handlers.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 typedef void (*handler)(struct web *w, struct http_in *in, struct http_out *out);
 
-/* Whether it is a query. */
+/* True: it is a query. */
 static bool ask(handler fn, struct str text)
 {
 	struct http_param param = { STR("query"), text };

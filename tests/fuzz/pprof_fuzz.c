@@ -4,22 +4,16 @@
  * come back from encoding as it went in, and must say what protobuf-c reads in the same bytes.
  */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "proto/pprof.h"
 #include "proto/profile.pb-c.h"
 #include "proto/wire.h"
 
 /* The drivers are linked with rooms only, and this is the tests' own. */
+#include "tests/fuzz/fuzz.h"
 #include "tests/proto/profile_compare.c"
 
 #define ARENA_BYTES (64u << 20)
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void check_tables(const struct pprof *p)
 {
@@ -136,8 +130,6 @@ static void check_encoding(struct arena *a, struct str raw, const struct pprof *
 	buf_release(&again);
 	buf_release(&why);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

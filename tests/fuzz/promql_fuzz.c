@@ -5,16 +5,7 @@
  * tree, checks alike, and is printed the same again. A fault names a place inside the text.
  */
 #include "promql/syntax/check.h"
-
-#include <stdlib.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
+#include "tests/fuzz/fuzz.h"
 
 static void check_fault(struct str text, enum err_code rc, const struct query_error *where)
 {

@@ -8,13 +8,12 @@
 
 #include "base/json.h"
 #include "promql/syntax/check.h"
+#include "tests/fuzz/fuzz.h"
 #include "web/pyroscope/json.h"
 #include "web/pyroscope/pyroscope.h"
 #include "web/pyroscope/selector.h"
 
 #define ARENA_BYTES (64u << 20)
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void write_json(struct buf *out, const ProtobufCMessage *m)
 {

@@ -5,37 +5,8 @@
  * limits: at one time, over a span, in steps. What a plan says is JSON that nests no deeper than it
  * may.
  */
-#include "promql/engine/engine.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "base/clock.h"
 #include "base/json.h"
-#include "base/log.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-#define T0 (INT64_C(1700000000) * NS_PER_S)
-
-static struct db *db;
-static struct engine *engine;
-static atomic_int acked;
-static char dir[] = "/tmp/epi-fuzz-XXXXXX";
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
-static void on_acked(void *ctx, enum err_code rc, const struct err *err)
-{
-	require(!rc);
-	atomic_fetch_add(&acked, 1);
-}
+#include "tests/fuzz/small_db.h"
 
 static struct labels labels_of(struct arena *a, const char *name, const char *pod)
 {
@@ -82,39 +53,16 @@ static void store(struct arena *a, const char *name, const char *pod, int64_t at
 	require(!db_append(db, &append, &stats, on_acked, NULL, &err));
 }
 
-static void clean(void)
-{
-	char command[64];
-	FILE *f;
-
-	engine_close(engine);
-	db_close(db);
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	if ((f = popen(command, "r")))
-		pclose(f);
-}
-
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct engine_options e = {
 		.timeout_ns = 2 * NS_PER_S, .samples_max = 100000, .memory_bytes_max = 16u << 20
 	};
 	struct db_number up = { .ts_ns = T0 + 10 * NS_PER_S, .value = 1 };
-	struct db_options o;
 	struct arena a;
 	struct err err;
 
-	log_set(LOG_ERROR, LOG_LOGFMT);
-	require(mkdtemp(dir) != NULL);
-	db_options_default(&o);
-	o.dir = dir;
-	o.retention_ns = 0;
-	o.too_old_ns = INT64_MAX / 2;
-	o.no_compaction = true;
-	o.free_bytes_reserve = 0;
-	require(!db_open(&o, &db, &err));
-	e.db = db;
-	require(!engine_open(&e, &engine, &err));
+	small_db_open(e);
 	arena_init(&a, 0);
 	for (int64_t t = 10; t <= 60; t += 10) {
 		store(&a, "process_cpu", "p", t, false);
@@ -123,10 +71,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	}
 	up.labels = labels_of(&a, "up", "p");
 	require(!db_append_numbers(db, &up, 1, on_acked, NULL, &err));
-	while (atomic_load(&acked) < 19)
-		usleep(1000);
+	wait_acked(19);
 	arena_release(&a);
-	atexit(clean);
 	return 0;
 }
 

@@ -8,11 +8,10 @@
 
 #include "base/clock.h"
 #include "promql/syntax/parse.h"
+#include "tests/fuzz/fuzz.h"
 #include "web/api/times.h"
 #include "web/http/form.h"
 #include "web/router/envelope.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check_error(enum err_code rc, const struct err *err)
 {

@@ -3,20 +3,11 @@
  * Up to the first NUL: rules as YAML. After it, lines NAME=VALUE: the set they are applied to. What
  * comes out is a proper set, and the same each time.
  */
-#include <stdlib.h>
-
 #include "discovery/relabel.h"
+#include "tests/fuzz/fuzz.h"
 
 #define RULES_BYTES_MAX 4096u
 #define LABELS_MAX 64u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void add_labels(struct labels_builder *b, struct str text)
 {

@@ -4,19 +4,12 @@
  * builder takes in as a whole comes out as a rollup that says the same again. The partition has so
  * many symbols that most ids of small rollups are there.
  */
-#include <stdlib.h>
-
+#include "tests/fuzz/fuzz.h"
 #include "tsdb/rollup/rollup_internal.h"
 
 static struct partition *p;
 static struct rollup_builder *builder;
 static struct rollup_view *view;
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void prepare(void)
 {
@@ -97,8 +90,6 @@ static void read_cells(void)
 	bits_release(&stacks);
 	bits_release(&sets);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -5,15 +5,10 @@
  */
 #include <stdlib.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "tsdb/columns/row.h"
 
 #define VALUES_MAX (1u << 22)
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 /* Ids ascend and totals are those of the values: only then would row_encode have made it. */
 static bool is_sound(
@@ -66,8 +61,6 @@ static void check_again(
 	free(ids);
 	free(again);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

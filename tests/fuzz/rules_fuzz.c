@@ -2,19 +2,10 @@
  * fuzz: promql/rules
  * A rule file: refused with a place, or groups whose parts hold what rules.h says.
  */
-#include <stdlib.h>
-
 #include "promql/rules/rules.h"
+#include "tests/fuzz/fuzz.h"
 
 #define TEXT_MAX 8192u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static void check_rule(const struct rule_group *g, const struct rule *r)
 {

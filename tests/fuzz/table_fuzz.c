@@ -8,29 +8,13 @@
  */
 #include <stdlib.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "tests/tsdb/store/memory_range.h"
+#include "tests/tsdb/store/page_crc.h"
 #include "tsdb/store/table.h"
 #include "tsdb/store/table_end.h"
 
 #define STEPS_MAX 10000
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
-static uint32_t crc32c(const char *p, size_t n)
-{
-	uint32_t crc = ~0u;
-
-	for (size_t i = 0; i < n; i++) {
-		crc ^= (unsigned char)p[i];
-		for (int k = 0; k < 8; k++)
-			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
-	}
-	return ~crc;
-}
 
 /* The four bytes behind a page and its type. */
 static void seal(char *bytes, size_t n, uint64_t offset, uint64_t size)
@@ -39,8 +23,7 @@ static void seal(char *bytes, size_t n, uint64_t offset, uint64_t size)
 
 	if (offset > n || size > n - offset || n - offset - size < TABLE_TRAILER_BYTES)
 		return;
-	crc = crc32c(bytes + offset, size + 1);
-	crc = (crc >> 15 | crc << 17) + 0xa282ead8u;
+	crc = page_crc(bytes + offset, size + 1);
 	for (int i = 0; i < 4; i++, crc >>= 8)
 		bytes[offset + size + 1 + (size_t)i] = (char)crc;
 }
@@ -100,8 +83,6 @@ static void use(struct table *t, struct str key)
 	(void)table_offset(t, key);
 	buf_release(&b);
 }
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

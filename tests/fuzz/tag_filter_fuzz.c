@@ -4,26 +4,10 @@
  * Any text of tagfocus and tagignore, over labels of samples with strings, numbers and units: both
  * refuse it alike, or what one keeps and what the other keeps is all there is.
  */
-#include "promql/engine/engine.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/quote.h"
+#include "tests/fuzz/small_db.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-int LLVMFuzzerInitialize(int *argc, char ***argv);
-
-#define T0 (INT64_C(1700000000) * NS_PER_S)
-
-static struct db *db;
-static struct engine *engine;
-static atomic_int acked;
 static double all;
-static char dir[] = "/tmp/epi-fuzz-XXXXXX";
 
 static const struct {
 	const char *key, *str, *unit;
@@ -41,18 +25,6 @@ static const struct {
 	{ NULL, NULL, NULL, 0, 512 },
 };
 #define SAMPLES_N (sizeof(samples) / sizeof(samples[0]))
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
-
-static void on_acked(void *ctx, enum err_code rc, const struct err *err)
-{
-	require(!rc);
-	atomic_fetch_add(&acked, 1);
-}
 
 static void store(struct arena *a)
 {
@@ -88,44 +60,18 @@ static void store(struct arena *a)
 	require(!pprof_builder_finish(b, &p, &err));
 	append.profile = p;
 	require(!db_append(db, &append, NULL, on_acked, NULL, &err));
-	while (!atomic_load(&acked))
-		usleep(1000);
-}
-
-static void clean(void)
-{
-	char command[64];
-	FILE *f;
-
-	engine_close(engine);
-	db_close(db);
-	snprintf(command, sizeof(command), "rm -rf '%s'", dir);
-	if ((f = popen(command, "r")))
-		pclose(f);
+	wait_acked(1);
 }
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	struct engine_options e = { .timeout_ns = 20 * NS_PER_S, .memory_bytes_max = 64u << 20 };
-	struct db_options o;
 	struct arena a;
-	struct err err;
 
-	log_set(LOG_ERROR, LOG_LOGFMT);
-	require(mkdtemp(dir) != NULL);
-	db_options_default(&o);
-	o.dir = dir;
-	o.retention_ns = 0;
-	o.too_old_ns = INT64_MAX / 2;
-	o.no_compaction = true;
-	o.free_bytes_reserve = 0;
-	require(!db_open(&o, &db, &err));
-	e.db = db;
-	require(!engine_open(&e, &engine, &err));
+	small_db_open(e);
 	arena_init(&a, 0);
 	store(&a);
 	arena_release(&a);
-	atexit(clean);
 	return 0;
 }
 

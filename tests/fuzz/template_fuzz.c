@@ -3,19 +3,10 @@
  * A template, parsed and rendered: twice the same, within the limits, and text without actions is
  * itself.
  */
-#include <stdlib.h>
-
 #include "promql/rules/template/template.h"
+#include "tests/fuzz/fuzz.h"
 
 #define TEXT_MAX 4096u
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void require(bool ok)
-{
-	if (!ok)
-		abort();
-}
 
 static enum err_code answer(void *ctx, struct arena *a, struct str expr,
 	struct template_sample **out, size_t *n, struct err *err)

@@ -8,8 +8,7 @@
 #include "cmd/epitool/test_rules/file.c"
 #include "cmd/epitool/test_rules/notation.c"
 #include "cmd/epitool/test_rules/print.c"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 #define FUZZ_MEMORY ((size_t)256 << 20)
 

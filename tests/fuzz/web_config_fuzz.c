@@ -5,10 +5,9 @@
  */
 #include <assert.h>
 
+#include "tests/fuzz/fuzz.h"
 #include "web/http/config_file.h"
 #include "web/http/users.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const struct web_file *f)
 {

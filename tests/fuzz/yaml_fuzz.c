@@ -4,11 +4,8 @@
  * Any bytes as a document: parsed or refused within the limits. What is parsed is printed and read
  * again, and prints the same.
  */
-#include <stdlib.h>
-
 #include "base/yaml/yaml.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "tests/fuzz/fuzz.h"
 
 static void shown(struct buf *out, struct str text, bool must)
 {

@@ -5,8 +5,8 @@
 #include "tests/load/load.h"
 
 /*
- * What the worst of ten thousand processes do. None of it is quicker than a slow network would be,
- * but for what is over at once: the machine that measures has to make it all.
+ * Hostile targets. All are as slow as a slow network, or end at once: the machine that measures
+ * also runs them.
  */
 #define DRIP_NS (500 * NS_PER_MS)
 #define ENDLESS_NS (100 * NS_PER_MS)

@@ -38,7 +38,7 @@ struct str load_body(const struct load_bodies *b, size_t target, enum load_kind 
 size_t load_bodies_n(const struct load_bodies *b);
 const char *load_service(const struct load_bodies *b, size_t target, char name[32]);
 
-/* How late requests came: the gap to the one before is the interval, and what it is more. */
+/* Lateness: the gap between two requests of a target, less the interval. */
 struct load_counts {
 	uint64_t requests, gaps, late; /* late: more than a second over the interval */
 	uint64_t refused; /* a CPU profile was under way */

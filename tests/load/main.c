@@ -32,7 +32,7 @@ static void print(const struct load *l)
 	print_counts("hostile", &l->counts[1], "}\n");
 }
 
-/* What came until now is told and forgotten: after a ramp. */
+/* Prints the counts so far and resets them, after a ramp. */
 static void on_restart(evutil_socket_t fd, short what, void *ctx)
 {
 	struct load *l = ctx;

@@ -185,7 +185,7 @@ static void take_request(struct load_conn *c, struct str line)
 	}
 }
 
-/* Of what was read; the connection may be gone afterwards. */
+/* Takes the requests that were read; the connection may be gone afterwards. */
 static void take_requests(struct load_conn *c)
 {
 	ptrdiff_t end = str_find((struct str){ c->in, c->in_n }, STR("\r\n\r\n"));

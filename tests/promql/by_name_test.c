@@ -193,7 +193,7 @@ static void same(struct town *t, struct query_options o, const char *query, cons
 	free(slow);
 }
 
-/* What is behind "* 1" is made of stacks. */
+/* With "* 1" the value is made of stacks. */
 static const char *const pairs[][2] = {
 	{ "top(10000, merge(wall))", "top(10000, merge(wall))" },
 	{ "top(7, merge by (job) (wall))", "top(7, merge by (job) (wall))" },

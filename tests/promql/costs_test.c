@@ -89,6 +89,12 @@ struct operator_case {
 	const char *query, *left, *right, *want;
 };
 
+static void check_cases(const struct operator_case *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		check_query_of(v[i].query, v[i].left, v[i].right, v[i].want);
+}
+
 TEST(operators_with_scalars)
 {
 	/* clang-format off */
@@ -109,8 +115,7 @@ TEST(operators_with_scalars)
 	};
 	/* clang-format on */
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		check_query_of(cases[i].query, cases[i].left, cases[i].right, cases[i].want);
+	check_cases(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 TEST(operators_between_costs)
@@ -150,8 +155,7 @@ TEST(operators_between_costs)
 	};
 	/* clang-format on */
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		check_query_of(cases[i].query, cases[i].left, cases[i].right, cases[i].want);
+	check_cases(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
 TEST(aggregations)
@@ -179,6 +183,5 @@ TEST(aggregations)
 		{ "topk(1, x)", "nan", "job=a 1", "1:1: Scalar value NaN overflows int64" },
 	};
 
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
-		check_query_of(cases[i].query, cases[i].left, cases[i].right, cases[i].want);
+	check_cases(cases, sizeof(cases) / sizeof(cases[0]));
 }

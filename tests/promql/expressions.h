@@ -1,10 +1,31 @@
 /*
- * Expressions for filters, drawn from a profile's own names, files, binaries and labels.
+ * Filters for comparisons with `go tool pprof`: expressions drawn from a profile's names, files,
+ * binaries and labels, and chains of filters as a query and as commands of the tool.
  */
 #ifndef TESTS_PROMQL_EXPRESSIONS_H
 #define TESTS_PROMQL_EXPRESSIONS_H
 
+#include "base/quote.h"
+#include "base/regex.h"
 #include "tests/draw.h"
+
+/* In the order in which the tool applies them. */
+static const char *const filter_options[] = { "focus", "ignore", "hide", "show", "show_from",
+	"tagfocus", "tagignore", "prune_from" };
+#define FILTER_OPTIONS (sizeof(filter_options) / sizeof(filter_options[0]))
+
+#define FILTERS_MAX 3
+
+struct filter_chain {
+	size_t n;
+	size_t option[FILTERS_MAX]; /* places in filter_options, ascending */
+	struct str text[FILTERS_MAX];
+};
+
+static inline bool is_tag_filter(size_t option)
+{
+	return !strncmp(filter_options[option], "tag", 3);
+}
 
 static inline struct str quote_meta(
 	struct arena *a, const char *before, struct str s, const char *after)
@@ -78,6 +99,57 @@ static inline struct str tag_expression(struct arena *a, const struct pprof *p, 
 							p->strings[l->str];
 	return str_of(arena_printf(a, STR_FMT "=%lld%s", STR_ARG(p->strings[l->key]), (long long)l->num,
 		draw(d, 2) ? ":" : ""));
+}
+
+static inline struct str filter_expression(
+	struct arena *a, const struct pprof *p, struct draw *d, size_t option)
+{
+	return is_tag_filter(option) ? tag_expression(a, p, d) : frame_expression(a, p, d);
+}
+
+/* The tool labels the samples of a base; ours have no such label. */
+static inline bool means_base(struct str text)
+{
+	struct regex *re = NULL;
+	bool yes;
+
+	if (str_find(text, STR("=")) > 0 || regex_compile(text, 0, &re, NULL))
+		return false;
+	yes = regex_match(re, STR("pprof::base:true"));
+	regex_free(re);
+	return yes;
+}
+
+static inline void chain_add(struct filter_chain *c, size_t option, struct str text)
+{
+	c->option[c->n] = option;
+	c->text[c->n++] = text;
+}
+
+/* The commands that set the filters in the tool, and those that take them back. */
+static inline void chain_set(struct buf *script, const struct filter_chain *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		buf_printf(script, "%s=" STR_FMT "\n", filter_options[c->option[i]], STR_ARG(c->text[i]));
+}
+
+static inline void chain_unset(struct buf *script, const struct filter_chain *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		buf_printf(script, "%s=\n", filter_options[c->option[i]]);
+}
+
+/* A query: the filters around x. */
+static inline void chain_query(struct buf *out, const struct filter_chain *c)
+{
+	for (size_t i = c->n; i-- > 0;)
+		buf_printf(out, "%s(", filter_options[c->option[i]]);
+	buf_add_char(out, 'x');
+	for (size_t i = 0; i < c->n; i++) {
+		buf_add_cstr(out, ", ");
+		buf_add_quoted(out, c->text[i]);
+		buf_add_char(out, ')');
+	}
 }
 
 #endif

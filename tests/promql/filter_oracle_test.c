@@ -4,32 +4,23 @@
  * answers all of a file's cases in one run.
  */
 #include "base/gzip/gzip.h"
-#include "base/quote.h"
-#include "base/regex.h"
 #include "promql/filter.h"
 #include "promql/flat.h"
 #include "promql/profiles.h"
 #include "promql/syntax/check.h"
 #include "tests/oracle.h"
 #include "tests/promql/expressions.h"
+#include "tests/promql/top_rows.h"
 #include "tests/values.h"
 
 #define CASES_MAX 512
-#define CHAIN_MAX 3
-
-/* In the order in which the tool applies them. */
-static const char *const options[] = { "focus", "ignore", "hide", "show", "show_from", "tagfocus",
-	"tagignore", "prune_from" };
-#define OPTIONS (sizeof(options) / sizeof(options[0]))
 
 static const char *const granularities[] = { "functions", "lines", "addresses", "files" };
 
 struct oracle_case {
 	uint32_t type;
 	unsigned granularity;
-	size_t n;
-	size_t option[CHAIN_MAX];
-	struct str text[CHAIN_MAX];
+	struct filter_chain filters;
 };
 
 struct corpus {
@@ -48,19 +39,6 @@ static size_t compared;
 
 /* ---- cases ---- */
 
-/* The tool finds a base's samples by a label that it gives them; ours have none. */
-static bool means_base(struct str text)
-{
-	struct regex *re = NULL;
-	bool yes;
-
-	if (str_find(text, STR("=")) > 0 || regex_compile(text, 0, &re, NULL))
-		return false;
-	yes = regex_match(re, STR("pprof::base:true"));
-	regex_free(re);
-	return yes;
-}
-
 static void add_case(struct corpus *c, unsigned granularity, size_t n, size_t first)
 {
 	struct oracle_case *k = &c->cases[c->n];
@@ -69,15 +47,12 @@ static void add_case(struct corpus *c, unsigned granularity, size_t n, size_t fi
 	if (c->n == CASES_MAX)
 		return;
 	*k = (struct oracle_case){ .type = draw(&c->draw, c->p->types_n), .granularity = granularity };
-	while (k->n < n && option < OPTIONS) {
-		bool is_tag = !strncmp(options[option], "tag", 3);
-		struct str text = is_tag ? tag_expression(&c->values.arena, c->p, &c->draw) :
-								   frame_expression(&c->values.arena, c->p, &c->draw);
+	while (k->filters.n < n && option < FILTER_OPTIONS) {
+		struct str text = filter_expression(&c->values.arena, c->p, &c->draw, option);
 
-		if (is_tag && c->base && means_base(text))
+		if (is_tag_filter(option) && c->base && means_base(text))
 			text = STR("handler:");
-		k->option[k->n] = option;
-		k->text[k->n++] = text.len ? text : STR("main");
+		chain_add(&k->filters, option, text.len ? text : STR("main"));
 		option += 1 + draw(&c->draw, 3);
 	}
 	c->n++;
@@ -87,11 +62,11 @@ static void draw_cases(struct corpus *c, size_t each, size_t chains)
 {
 	unsigned granularity = 0;
 
-	for (size_t option = 0; option < OPTIONS; option++)
+	for (size_t option = 0; option < FILTER_OPTIONS; option++)
 		for (size_t i = 0; i < each; i += CHECK_STEP)
 			add_case(c, granularity++ % 3, 1, option);
 	for (size_t i = 0; i < chains; i += CHECK_STEP)
-		add_case(c, granularity++ % 3, 2 + i % 2, draw(&c->draw, OPTIONS - 1));
+		add_case(c, granularity++ % 3, 2 + i % 2, draw(&c->draw, FILTER_OPTIONS - 1));
 }
 
 /* ---- the tool's answers ---- */
@@ -111,11 +86,9 @@ static bool ask_tool(struct corpus *c)
 		buf_printf(&script, "sample_index=" STR_FMT "\nunit=" STR_FMT "\ngranularity=%s\n",
 			STR_ARG(c->p->strings[t->type]), STR_ARG(c->p->strings[t->unit]),
 			granularities[k->granularity]);
-		for (size_t o = 0; o < k->n; o++)
-			buf_printf(&script, "%s=" STR_FMT "\n", options[k->option[o]], STR_ARG(k->text[o]));
+		chain_set(&script, &k->filters);
 		buf_printf(&script, "top >%s/case%zu\n", oracle_dir(), i);
-		for (size_t o = 0; o < k->n; o++)
-			buf_printf(&script, "%s=\n", options[k->option[o]]);
+		chain_unset(&script, &k->filters);
 	}
 	ok = oracle_write(buf_str(&script), oracle_dir(), "script") &&
 		oracle_run(&out,
@@ -134,34 +107,11 @@ static void compare_top(struct corpus *c, struct eval *ev, const struct value *v
 {
 	struct value out;
 	struct err err;
-	const struct top_table *t;
-	char text[16];
 
 	CHECK_OK(profiles_top(ev, v, 1e6, &out, &err), &err);
-	t = &out.tops[0];
-	if (t->n != answer.n) {
-		CHECK_FAIL("%s: %zu rows, want %zu", what, t->n, answer.n);
-		return;
-	}
-	for (size_t i = 0; i < t->n; i++) {
-		const struct oracle_row *want = &answer.v[i];
-		const double percents[] = { t->rows[i].flat_percent, t->rows[i].sum_percent,
-			t->rows[i].cum_percent };
-
-		compared++;
-		if (!str_eq(t->rows[i].function, want->name) || t->rows[i].flat != want->flat ||
-			t->rows[i].cum != want->cum) {
-			CHECK_FAIL("%s: row %zu is " STR_FMT " %lld %lld, want " STR_FMT " %lld %lld", what, i,
-				STR_ARG(t->rows[i].function), (long long)t->rows[i].flat, (long long)t->rows[i].cum,
-				STR_ARG(want->name), (long long)want->flat, (long long)want->cum);
-			return;
-		}
-		/* -base has another total: that of what does not cancel out. */
-		for (size_t k = 0; k < 3 && strcmp(c->flags, "-base"); k++) {
-			oracle_percent(text, percents[k]);
-			CHECK_STR(str_of(text), want->percents[k]);
-		}
-	}
+	compared += answer.n;
+	/* -base has another total: that of what does not cancel out. */
+	check_top_rows(what, &out.tops[0], &answer, strcmp(c->flags, "-base") != 0);
 }
 
 static uint64_t start_of(const struct pprof *p, struct str file)
@@ -249,19 +199,6 @@ static void compare_costs(struct corpus *c, struct eval *ev, const struct value 
 			CHECK_FAIL("%s: a cost more: " STR_FMT, what, STR_ARG(names[k]));
 }
 
-/* The query with its filters around x. */
-static void query_of(struct buf *out, const struct oracle_case *k)
-{
-	for (size_t i = k->n; i-- > 0;)
-		buf_printf(out, "%s(", options[k->option[i]]);
-	buf_add_char(out, 'x');
-	for (size_t i = 0; i < k->n; i++) {
-		buf_add_cstr(out, ", ");
-		buf_add_quoted(out, k->text[i]);
-		buf_add_char(out, ')');
-	}
-}
-
 static bool value_of(struct corpus *c, struct eval *ev, uint32_t type, struct value *v)
 {
 	struct value sides[2] = { { .type = VALUE_PROFILES, .n = 1 },
@@ -293,7 +230,7 @@ static void compare_case(struct corpus *c, size_t i)
 	char name[32], what[1024];
 
 	arena_init(&a, 0);
-	query_of(&text, k);
+	chain_query(&text, &k->filters);
 	snprintf(what, sizeof(what), "%s %s %s " STR_FMT, c->file, c->flags,
 		granularities[k->granularity], STR_ARG(buf_str(&text)));
 	snprintf(name, sizeof(name), "case%zu", i);
@@ -444,7 +381,7 @@ TEST(granularities_are_the_tools)
 		rewrite(from, file, drop_starts);
 		REQUIRE((c = corpus_open(file, NULL, "", false, 11 + i)));
 		for (unsigned k = 0; k < 32; k++)
-			add_case(c, k % 4, k / 4 % 3, draw(&c->draw, OPTIONS - 1));
+			add_case(c, k % 4, k / 4 % 3, draw(&c->draw, FILTER_OPTIONS - 1));
 		corpus_compare(c);
 	}
 	printf("  %zu rows compared\n", compared);

@@ -107,7 +107,7 @@ TEST(filters_of_labels)
 			strstr(rows[i][0], "merge") ? "" : "job=\"a\", pod=\"p\"", rows[i][1]);
 		at(&w, 20, query, want);
 	}
-	/* What a filter leaves nothing of has no label of a sample. */
+	/* A profile that a filter empties has no labels of samples. */
 	at(&w, 20, "merge by (handler) (tagfocus(cpu:samples{pod='p'}, 'handler=x'))",
 		"{handler=\"/x\"} count 10 of 1: main;f 10");
 	at(&w, 20, "merge by (pod) (focus(cpu:samples{job='a'}, 'k'))",

@@ -2,6 +2,7 @@
 #include "promql/flat.h"
 #include "tests/draw.h"
 #include "tests/oracle.h"
+#include "tests/promql/top_rows.h"
 #include "tests/values.h"
 
 static struct oracle_rows oracle;
@@ -37,36 +38,12 @@ static void join_rows(void)
 static void check_top(struct eval *ev, const struct profile_value *p, size_t k, const char *what)
 {
 	struct value in = { .type = VALUE_PROFILES, .n = 1 }, out;
-	const struct top_table *t;
-	char text[16];
 	struct err err;
 
 	in.profiles = arena_new(ev->arena, struct profile_value);
 	in.profiles[0] = *p;
 	CHECK_OK(profiles_top(ev, &in, k ? (double)k : 1e6, &out, &err), &err);
-	t = &out.tops[0];
-	if (t->n != oracle.n) {
-		CHECK_FAIL("%s: %zu rows, want %zu", what, t->n, oracle.n);
-		return;
-	}
-	for (size_t i = 0; i < t->n; i++) {
-		const struct oracle_row *want = &oracle.v[i];
-
-		if (!str_eq(t->rows[i].function, want->name) || t->rows[i].flat != want->flat ||
-			t->rows[i].cum != want->cum) {
-			CHECK_FAIL("%s: row %zu is " STR_FMT " %" PRId64 " %" PRId64 ", want " STR_FMT
-					   " %" PRId64 " %" PRId64,
-				what, i, STR_ARG(t->rows[i].function), t->rows[i].flat, t->rows[i].cum,
-				STR_ARG(want->name), want->flat, want->cum);
-			return;
-		}
-		oracle_percent(text, t->rows[i].flat_percent);
-		CHECK_STR(str_of(text), want->percents[0]);
-		oracle_percent(text, t->rows[i].sum_percent);
-		CHECK_STR(str_of(text), want->percents[1]);
-		oracle_percent(text, t->rows[i].cum_percent);
-		CHECK_STR(str_of(text), want->percents[2]);
-	}
+	check_top_rows(what, &out.tops[0], &oracle, true);
 }
 
 /* Every cost of flat and cum by these fields is the tool's, and there are no more. */

@@ -1,7 +1,7 @@
 /*
- * What Prometheus 2.42 answers about the same numbers: oracle/record.mjs asked it, and wrote
- * oracle/answers.txt. Labels, errors of evaluation and the order of sorted elements are the same,
- * and values but for their last bits.
+ * Compares our answers with those of Prometheus 2.42 about the same numbers: oracle/record.mjs
+ * asked it and wrote oracle/answers.txt. Labels, errors of evaluation and the order of sorted
+ * elements must be the same; values may differ in their last bits.
  */
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /*
- * What a query may not do: each is refused, by an error that names the limit, before it costs much.
- * That is shown by what was read and taken, not by the clock.
+ * Hostile queries: each is refused before it costs much, by an error that names the limit. The
+ * tests measure reads and memory, not time.
  */
 #include "base/metrics.h"
 #include "promql/engine/engine_internal.h"
@@ -75,7 +75,7 @@ static void ask_hostile(struct world *w, const struct hostile *h)
 	buf_release(&text);
 }
 
-/* Of all queries so far. */
+/* Over all queries so far. */
 static double samples_read(void)
 {
 	static const char name[] = "epimetheus_query_samples_total ";
@@ -159,7 +159,7 @@ TEST(what_matches_everything_is_bounded)
 		"limit exceeded: the query selects about 20,000 series, for which it would need "
 		"2,564,112 bytes of memory at least, limit 2,097,152 (--query.max-memory)");
 	engine_close(w.engine);
-	/* Those that ended before are of the same window: they do not count. */
+	/* Series that ended before are of the same window: they do not count. */
 	for (const char *const *job = ended; *job; job++)
 		store_many(&w, *job, -1200);
 	enough.db = w.db;

@@ -1,8 +1,8 @@
 /*
- * What threads add up side by side is what one adds up alone: the same queries are asked of several
- * engines over one database, with head windows, blocks, deleted ranges, gauges and labels of
- * samples; so with steps that are evaluated side by side, with their limits, and with what windows
- * that follow each other share. And workers by themselves.
+ * Many threads give the same sums as one: the same queries are asked of several engines over one
+ * database, with head windows, blocks, deleted ranges, gauges and labels of samples. The same holds
+ * for steps that are evaluated side by side, for their limits, and for parts that windows in
+ * succession share. Workers are also tested alone.
  */
 #include <stdlib.h>
 
@@ -180,7 +180,7 @@ static void compare(
 	buf_add_str(&alone, buf_str(&w->text));
 	for (size_t i = 0; i < ENGINES; i++) {
 		answer(w, many[i], o);
-		/* Where memory is just enough for one it may not be for many. */
+		/* Memory that is just enough for one thread may be too little for many. */
 		if (!str_eq(buf_str(&w->text), buf_str(&alone)) &&
 			!(is_short && str_has_prefix(buf_str(&w->text), STR("needs more memory"))))
 			CHECK_FAIL("%s\n    alone      %.600s\n    %u together %.600s", text,

@@ -90,7 +90,7 @@ TEST(plans_as_text)
 	world_close(&w);
 }
 
-/* How often selectors are read for a query, and what of places that ask for the same. */
+/* The number of reads of a query's selectors; equal selectors share them. */
 static void reads(
 	struct world *w, struct query_options o, const char *text, unsigned reads_n, uint64_t times)
 {

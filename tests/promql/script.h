@@ -5,7 +5,7 @@
  * A script is text in lines: a statement begins in the first column, and lines that are indented
  * below it are its body. A document (Markdown) is the script of its ```test blocks.
  *
- * Units:     times in nanoseconds since 1970, which is where a script's time begins.
+ * Units:     nanoseconds since 1970; a script's time begins there.
  * Errors:    text in script.report, one paragraph per fault, each beginning with "file:line:".
  * Ownership: script_close ends what script_read gave.
  * Threads:   one script, one thread.
@@ -30,7 +30,7 @@ struct script_statement {
 	size_t n; /* lines of the body */
 };
 
-/* Where the data is when the queries are asked. */
+/* Place of the data when the queries run. */
 enum script_way {
 	SCRIPT_IN_HEAD,
 	SCRIPT_RESTARTED, /* in the head, after the database was closed and opened */
@@ -80,7 +80,7 @@ const char *script_values(struct arena *a, struct str text, struct script_values
 
 /* ---- script_load.c ---- */
 
-/* What lasts from load to load: code stands at the same addresses in all profiles. */
+/* Code that all loads share: a frame has the same address in all profiles. */
 struct script_code {
 	struct arena *arena;
 	struct str *frames, *mappings; /* as they are written */
@@ -93,7 +93,7 @@ void script_load(struct script *s, const struct script_statement *st, struct db 
 
 /* ---- script_answer.c ---- */
 
-/* Whether the statement's body is the answer; faults say both. */
+/* Reports a fault with both texts where the answer is not the statement's body. */
 void script_compare(struct script *s, const struct script_statement *st, const struct result *r,
 	bool ordered, const struct query_options *o);
 /* Expected stacks show the labels of samples: the query must keep them. */

@@ -10,7 +10,7 @@
 
 #include "base/json.h"
 
-/* How much an answer shows: as much as the script does. */
+/* Details that the expected answer shows; ours is printed with the same. */
 struct shown {
 	bool places; /* files, lines, binaries of frames */
 	bool labels; /* of samples */

@@ -1,6 +1,6 @@
 /*
- * What series of profiles take of a query's memory: measured, and held against what a query is told
- * that is refused because of it, before it reads anything.
+ * The memory that series of profiles take of a query. A query that would take too much is refused
+ * before it reads anything; its error names an amount, which is compared with the measured one.
  */
 #include "promql/engine/engine_internal.h"
 #include "tests/promql/world.h"
@@ -150,7 +150,7 @@ TEST(what_series_take_is_known_before_they_are_read)
 	world_close(&w);
 }
 
-/* Which series of a profile have a type is seen from some, where all would be too many. */
+/* If a profile has too many series, the share with a type is estimated from some. */
 TEST(series_with_a_type_are_counted_from_some)
 {
 	static const char *const typed[] = { "cpu:samples", "flat(cpu:samples[5m])" };
@@ -172,7 +172,7 @@ TEST(series_with_a_type_are_counted_from_some)
 	world_close(&w);
 }
 
-/* What is merged as it is read takes no more than the series: it is answered where that fits. */
+/* A merge while reading takes no more memory than the series: if they fit, it is answered. */
 TEST(merges_take_no_memory_per_element)
 {
 	size_t peak = 0;

@@ -1,5 +1,5 @@
 /*
- * A world for tests of queries: a database in a directory of its own, an engine over it, profiles
+ * A world for tests of queries: a database in a temporary directory and its engine, profiles
  * written as text, answers printed as text.
  */
 #ifndef TESTS_PROMQL_WORLD_H
@@ -50,7 +50,7 @@ static inline bool world_start(
 	return true;
 }
 
-/* Over a database with options of its own, but for its directory. */
+/* With these options of the database; the directory is set here. */
 static inline bool world_open_over(
 	struct world *w, struct db_options o, const struct engine_options *limits)
 {
@@ -77,7 +77,7 @@ static inline void world_stop(struct world *w)
 	w->db = NULL;
 }
 
-/* What is stored, with other options. */
+/* The same data with other options. */
 static inline bool world_reopen(struct world *w, struct db_options o)
 {
 	world_stop(w);

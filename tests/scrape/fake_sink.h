@@ -1,5 +1,5 @@
 /*
- * A sink that remembers what it was given, and acknowledges when the test wants it.
+ * A sink that keeps the profiles and numbers it gets, and acknowledges when the test says so.
  *
  * Threads: append from the workers; everything else from the test.
  */

@@ -215,7 +215,7 @@ static enum err_code ask_any(const struct torture_path *p, struct buf *out, stru
 	{ \
 		text, ask, "GET " text \
 	}
-/* What is asked of the data: the same of a head and of blocks. */
+/* Requests for data, asked of a head and of blocks. */
 static const struct torture_path questions[] = {
 	GET("/api/v1/query?query=cpu&" SPAN),
 	GET("/api/v1/query?query=cpu&format=pprof&" SPAN),
@@ -246,7 +246,7 @@ static const struct torture_path questions[] = {
 	GET("/api/v1/explain_query?query=merge(cpu)&" SPAN),
 };
 
-/* What is asked of the server. */
+/* Other requests. */
 static const struct torture_path others[] = {
 	GET("/api/v1/parse_query?query=sum(flat(cpu[5m]))>1"),
 	GET("/api/v1/format_query?query=sum(flat(cpu[5m]))>1"),

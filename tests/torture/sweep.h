@@ -61,7 +61,7 @@ static bool sweep_point(struct sweep *s, uint64_t nth)
 		sweep_wrong(s->p, s->name, nth, "the blame is on the request", str_of(err.msg));
 	if (rc && !torture_struck())
 		sweep_wrong(s->p, s->name, nth, "fails by itself", str_of(err.msg));
-	/* What is opened again in the background takes a while. */
+	/* A store is opened again in the background: wait for it. */
 	(void)!WAIT_FOR(sweep_run(s, &rc, &err) ||
 		(rc != ERR_UNAVAILABLE && str_find(buf_str(&s->got), STR("being reopened")) < 0));
 	if (rc)

@@ -1,21 +1,10 @@
 #include "tests/check.h"
 #include "tests/proto/profile_compare.h"
 #include "tests/proto/testdata.h"
-#include "tests/tsdb/fixture.h"
+#include "tests/tsdb/check_rows.h"
 
 static const char *const one_type[] = { "samples/count", NULL };
 static const char *const two_types[] = { "samples/count", "cpu/nanoseconds", NULL };
-
-static void check_rows(
-	struct fixture *f, struct labels l, int64_t min_s, int64_t max_s, const char *want)
-{
-	struct buf got = { 0 };
-
-	CHECK_OK(
-		rows_text(f->db, l, min_s * SEC, max_s * SEC, &got, &f->err) ? ERR_OK : ERR_IO, &f->err);
-	CHECK_STR(buf_str(&got), want);
-	buf_release(&got);
-}
 
 TEST(what_is_appended_reads_back)
 {
@@ -32,15 +21,15 @@ TEST(what_is_appended_reads_back)
 	REQUIRE_OK(append_wait(f.db, l, 1000 * SEC, 10 * SEC, p, NULL, true, &stats, &f.err), &f.err);
 	CHECK_INT(stats.samples, 4);
 	CHECK_INT(stats.first, 0);
-	check_rows(&f, l, 0, 2000,
+	check_rows_in(&f, l, 0, 2000 * SEC,
 		"@1000\nmain;work 1 10000000\nmain;work 2 20000000\n"
 		"main;work handler=/x 3 30000000\nmain;work;leaf 1 10000000\n");
-	check_rows(&f, l, 1000, 2000, "");
-	check_rows(&f, l, 999, 1000,
+	check_rows_in(&f, l, 1000 * SEC, 2000 * SEC, "");
+	check_rows_in(&f, l, 999 * SEC, 1000 * SEC,
 		"@1000\nmain;work 1 10000000\nmain;work 2 20000000\n"
 		"main;work handler=/x 3 30000000\nmain;work;leaf 1 10000000\n");
 	REQUIRE(fixture_reopen(&f));
-	check_rows(&f, l, 0, 2000,
+	check_rows_in(&f, l, 0, 2000 * SEC,
 		"@1000\nmain;work 1 10000000\nmain;work 2 20000000\n"
 		"main;work handler=/x 3 30000000\nmain;work;leaf 1 10000000\n");
 	fixture_close(&f);
@@ -176,6 +165,6 @@ TEST(refusals)
 		"profile of 1970-01-01T03:00:00.000Z is too old: profiles after "
 		"1970-01-01T03:00:00.000Z are taken");
 	CHECK_OK(append_wait(f.db, l, 10801 * SEC, SEC, p, NULL, true, NULL, &f.err), &f.err);
-	check_rows(&f, l, 0, 30000, "@10801\nmain 1\n@14400\nmain 1\n@20000\nmain 1\n");
+	check_rows_in(&f, l, 0, 30000 * SEC, "@10801\nmain 1\n@14400\nmain 1\n@20000\nmain 1\n");
 	fixture_close(&f);
 }

@@ -224,7 +224,7 @@ class disk_file : public leveldb::WritableFile
 	Status Close() override { return real_->Close(); }
 	Status Flush() override { return real_->Flush(); }
 
-	// As LevelDB's own: of a MANIFEST the directory is synced first. Nothing really is.
+	// As in LevelDB's Env: a MANIFEST syncs its directory first. No real sync is done.
 	Status Sync() override
 	{
 		std::lock_guard<std::mutex> hold(disk_->lock);

@@ -19,13 +19,13 @@
  *   relies on it: it syncs a directory only together with a MANIFEST.
  * - A rename is one step, also between two directories: it is durable with the one it goes to.
  *
- * What the disk never saw being written (there when it was opened, or written behind its back) is
- * durable.
+ * Files that the disk did not see being written are durable: those that were there when it was
+ * opened, and those written past it.
  *
  * Operations are counted: open for writing, write, sync, rename, unlink, mkdir, rmdir, sync of a
- * directory. Reading is not looked at.
+ * directory. Reads are not.
  *
- * Ownership: disk_open's result ends by disk_close, after every database on it was closed.
+ * Ownership: disk_close ends what disk_open gave, after every database on it was closed.
  * Threads:   any number.
  */
 #ifndef TESTS_TSDB_DISK_H

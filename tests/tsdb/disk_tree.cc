@@ -292,7 +292,7 @@ void disk_tree::sync_dir(disk_node *dir)
 	settle(dir, UINT64_MAX);
 }
 
-// What stood in the directory it comes from has to be known there first.
+// A rename needs the earlier steps of the directory that it takes from.
 void disk_tree::apply(disk_node *dir, const disk_step &s)
 {
 	switch (s.kind) {
@@ -326,7 +326,7 @@ void disk_tree::settle(disk_node *dir, uint64_t up_to)
 
 // ---- after a power cut ----
 
-// What of a change lies in the sector that `done` of its bytes reach to.
+// Bytes of a change in the sector that follows its first `done` bytes.
 static uint64_t piece_bytes(const disk_change &c, uint64_t done)
 {
 	uint64_t n = SECTOR - (c.at + done) % SECTOR;

@@ -1,5 +1,5 @@
-// The files and directories of a disk (disk.h): what they are now, what of it is durable, and what
-// a power cut leaves of the rest. No locks, no real operations but in adopt and restore.
+// The files and directories of a disk (disk.h): their state now, the durable part of it, and the
+// rest that a power cut leaves. No locks; only adopt and restore touch the real directory.
 #ifndef TESTS_TSDB_DISK_TREE_H
 #define TESTS_TSDB_DISK_TREE_H
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-// Of a file's content, not synced.
+// A change of a file's content that is not synced.
 struct disk_change {
 	uint64_t at;
 	std::string bytes;
@@ -19,7 +19,7 @@ struct disk_change {
 
 struct disk_node;
 
-// Of a directory, not synced.
+// A change of a directory that is not synced.
 struct disk_step {
 	enum kind { LINK, UNLINK, RENAME } kind;
 	uint64_t number; // of all steps of the disk
@@ -65,7 +65,7 @@ class disk_tree
 	void sync(disk_node *file);
 	void sync_failed(disk_node *file);
 	void sync_dir(disk_node *dir);
-	// Looks what was done to a real directory without our knowing.
+	// Reads a real directory again, for changes made past the disk.
 	void look_again(disk_node *dir);
 	// The real directory gets what survives; then all that is there is durable.
 	void restore(uint64_t seed);

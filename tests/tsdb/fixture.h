@@ -1,5 +1,5 @@
 /*
- * What the database's tests share: a directory of their own, profiles made by hand, appends that
+ * Helpers for tests of the database: a temporary directory, profiles made by hand, appends that
  * wait for their acknowledgement, and rows read back.
  */
 #ifndef TESTS_TSDB_FIXTURE_H
@@ -22,7 +22,7 @@ struct fixture {
 bool fixture_open(struct fixture *f); /* a fresh directory, defaults, database open */
 bool fixture_reopen(struct fixture *f); /* with f->o as it is now */
 void fixture_close(struct fixture *f); /* removes the directory */
-/* The commit of what is waiting, free space, retention, and all else that a maintenance does. */
+/* One maintenance: commits what waits, checks free space, retention and so on. */
 void fixture_maintain(struct fixture *f);
 
 /* {__name__="<name>", job="<job>", instance="<instance>"} in the arena; empty ones are left out. */
@@ -80,7 +80,7 @@ void row_text(const struct db_series *s, const struct db_row *row, struct buf *o
 bool sum_text(struct db *db, const struct labels *of, int64_t min_ns, int64_t max_ns,
 	struct buf *out, size_t *warnings, struct err *err);
 
-/* What such a text is made from. */
+/* The sums that become such a text. */
 struct sums {
 	struct sums_line {
 		char *stack;
@@ -93,7 +93,7 @@ struct sums {
 void sums_add_profile(struct sums *s, const struct pprof *p); /* its second column */
 void sums_print(struct sums *s, struct buf *out); /* and forgets them */
 
-/* ---- what a database says of itself ---- */
+/* ---- metrics ---- */
 
 double metric_value(const char *name); /* without labels; 0 where there is none */
 

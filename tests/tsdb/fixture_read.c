@@ -288,7 +288,7 @@ void sums_add_profile(struct sums *s, const struct pprof *p)
 	s->rows++;
 }
 
-/* Of one partition's series, together. */
+/* The sum of one partition's series. */
 static enum err_code sum_of(struct db_querier *q, const struct db_series *const *series, size_t n,
 	int64_t min_ns, int64_t max_ns, struct arena *a, struct sums *out, struct err *err)
 {

@@ -64,7 +64,7 @@ TEST(a_scrape_is_a_function_of_its_numbers)
 	}
 }
 
-/* What is in a profile must be what is in the row, in the ids of the partition. */
+/* The profile and the row must be the same, in the ids of the partition. */
 static void check_same(
 	struct world *w, struct partition *p, const struct pprof *f, const struct row *row)
 {
@@ -211,7 +211,7 @@ TEST(counters_fall_only_when_a_process_restarts)
 	}
 }
 
-/* What was measured, and how near the sets come to it (README.md). */
+/* Measured numbers, and how near the sets come to them (README.md). */
 TEST(sets_are_like_what_was_recorded)
 {
 	static const struct {

@@ -96,7 +96,7 @@ TEST(below_the_reserve_rows_are_refused_and_queries_go_on)
 	end(&f);
 }
 
-/* What the work writes in all, so that sizes in between fill up somewhere in it. */
+/* Bytes that the work writes in all: smaller disks fill up during it. */
 static uint64_t bytes_needed(void)
 {
 	struct full f;

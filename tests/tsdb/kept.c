@@ -12,7 +12,7 @@
 
 const char *const kept_damage_names[KEPT_DAMAGES] = { "flipped", "zeroed", "cut", "removed" };
 
-/* What fails here is the machine's fault, not the program's. */
+/* A failure here is one of the machine, not of the program. */
 static void require(bool ok, const char *what)
 {
 	if (ok)

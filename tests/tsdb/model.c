@@ -425,7 +425,7 @@ static void delete_some(struct model *m)
 	matcher_release(&matcher);
 }
 
-/* What may be done between two appends. */
+/* A random other operation between two appends. */
 static bool something_else(struct model *m)
 {
 	struct err err;

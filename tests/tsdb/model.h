@@ -1,15 +1,15 @@
 /*
- * Model: what a database has to hold, as a list of what was appended and what was said of it.
+ * Model: a list of all appends and their answers, and so of what a database has to hold.
  *
  * A row that was *acknowledged* has to be there, with exactly its samples, until retention may
  * take it. One whose append failed, or whose answer never came, may be there whole or not at all.
- * Nothing else may be there. What db_delete_series took, once it said so, has to be gone; rows that
- * come later into a range that was deleted may be there or not. Of several rows of a series and one
- * time one is acknowledged; others are refused, or have no answer and may be there in its place
- * where it was not stored.
+ * Nothing else may be there. Rows that db_delete_series took, once it said so, have to be gone;
+ * rows that come later into a deleted range may be there or not. If several rows have the same
+ * series and time, one is acknowledged; the others are refused, or have no answer and may be there
+ * in its place if it was not stored.
  *
- * model_check reads everything and compares. Once all that was opened was closed, or the power came
- * back, what is there is settled: it has to stay.
+ * model_check reads everything and compares. Once the database was closed, or the power came back,
+ * all rows that are there are settled: they have to stay.
  *
  * Units:   windows, blocks and retention are short (MODEL_WINDOW_S and on): windows are cut, blocks
  * joined and dropped all the time.
@@ -76,13 +76,13 @@ struct model {
 	/* of the last check: */
 	size_t missing, warnings, checked;
 	uint32_t level; /* highest of a block so far: 1 was cut, 2 and above joined */
-	/* Rows may be missing and sums be off where it is said: by a warning, or by the metric,
-	 * which was damage_before. Without replaced rows: an older one may show through. */
+	/* Rows may be missing and sums be off if a warning says so, or the metric, which was
+	 * damage_before. Needs no_replacing: an older row may show through. */
 	bool damage_allowed;
 	double damage_before;
 };
 
-/* EPI_CRASH_ROUNDS and EPI_CRASH_SEED: for runs longer than a unit test, and other ones. */
+/* EPI_CRASH_ROUNDS and EPI_CRASH_SEED, for longer and other runs than the unit test's. */
 uint64_t model_rounds(uint64_t by_default);
 uint64_t model_seed(void); /* 1 by default */
 
@@ -90,15 +90,15 @@ uint64_t model_draw(struct model *m, uint64_t below);
 /* A directory and options; the database is not open yet. */
 bool model_init(struct model *m, uint64_t seed);
 void model_release(struct model *m);
-/* With m->f.o as it is; open already: closed first. */
+/* Opens with m->f.o; an open database is closed first. */
 enum err_code model_open(struct model *m, struct err *err);
 void model_close(struct model *m); /* answers what was appended */
 
 /*
- * What another process appends and is told, through a pipe: it is a fork with m->tell set to the
- * pipe's end, this one reads until the end of file. After ms it is killed, counted from its first
- * append or, while_opening, from now. What has no answer then is unknown. False: the pipe said
- * something else.
+ * Follows the appends of another process and their answers through a pipe. The other process is a
+ * fork with m->tell set to the pipe's end; this one reads until the end of file. The fork is killed
+ * ms after its first append or, while_opening, after now. Appends without an answer are then
+ * unknown. False: the pipe said something else.
  */
 bool model_follow(struct model *m, int pipe, int pid, int ms, bool while_opening);
 
@@ -107,8 +107,8 @@ bool model_follow(struct model *m, int pipe, int pid, int ms, bool while_opening
 #define MODEL_BATCH 3
 bool model_append(struct model *m);
 void model_wait(struct model *m); /* until all is answered */
-/* Appends, waiting, maintenance, work on blocks and, where they are wished, deletions and snapshots
- * in random order; ends early where stop says so. False: m->wrong says what is wrong with a
+/* Appends, waits, maintains, works on blocks and, if enabled, deletes and takes snapshots, in
+ * random order; ends early if stop says so. False: m->wrong says what is wrong with a
  * snapshot. */
 bool model_work(struct model *m, size_t appends, bool (*stop)(void *ctx), void *ctx);
 

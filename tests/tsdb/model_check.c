@@ -181,7 +181,7 @@ static bool was_said(const struct model *m)
 	return m->warnings || metric_value("epimetheus_tsdb_damage_total") > m->damage_before;
 }
 
-/* Of times that retention does not touch meanwhile. */
+/* Only over times that retention does not touch meanwhile. */
 static void check_sum(struct model *m)
 {
 	int64_t from_s = kept_from_ns(m) / SEC, span = m->newest_ns / SEC - from_s + 2,

@@ -42,7 +42,7 @@ static void remember(struct model *m, size_t s, int64_t ts_s, uint64_t seed)
 	m->rows[s][i].seed = seed;
 }
 
-/* What is there is not replaced. */
+/* Existing rows are not replaced. */
 static enum err_code expected(const struct model *m, size_t s, int64_t ts_s, uint64_t seed)
 {
 	for (size_t i = 0; i < m->n[s]; i++)

@@ -2,9 +2,9 @@
  * Everything at once against a state kept outside: rows and numbers are pushed, windows cut, blocks
  * joined, snapshots taken and compared, ranges deleted, old rows dropped, the directory opened
  * again and again; meanwhile operations on the disk fail, once or for a while, writes are done by
- * half, the disk fills up; and each round ends by kill -9, by a power cut or by closing. Whatever
- * was acknowledged is there then with its exact values, nothing else is, deleted ranges stay
- * deleted, and no answer carries a warning: none of these faults may lose what was synced.
+ * half, the disk fills up; and each round ends by kill -9, by a power cut or by closing. Then all
+ * acknowledged rows are there with their exact values, and no others; deleted ranges stay deleted;
+ * no answer carries a warning, for none of these faults may lose synced data.
  *
  * `make crash` runs it long; EPI_CRASH_LOG shows what the database logs, and the faults between.
  */

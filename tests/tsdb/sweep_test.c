@@ -1,7 +1,7 @@
 /*
  * Each operation on the disk fails once, or from then on until it is mended, or is done by half:
- * the error is reported, nothing acknowledged is lost, and the database takes
- * rows again by itself, at the latest after it was opened again.
+ * the error is reported, nothing acknowledged is lost, and the database takes rows again by itself,
+ * at the latest after it was opened again.
  */
 #include <unistd.h>
 
@@ -111,7 +111,7 @@ static void one(enum disk_kind kind, unsigned how, const char *what, uint64_t nt
 	check(&s, "going on", false);
 	if (!failed && (s.m.refused > 10 || s.open_failed))
 		CHECK_FAIL("%s %d: %zu appends refused without a fault", what, (int)nth, s.m.refused);
-	/* What it said is durable is so, whether it can close or not. */
+	/* Acknowledged rows are durable, whether the database can close or not. */
 	if (nth % 2)
 		disk_power_cut(s.d);
 	model_close(&s.m);

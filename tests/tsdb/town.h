@@ -1,6 +1,6 @@
 /*
- * What the tests of cutting, joining, retention and deleting share: a database with short windows,
- * a list of what was appended to it, and a comparison of both.
+ * Helpers for tests of cutting, joining, retention and deleting: a database with short windows, a
+ * list of what was appended to it, and a comparison of both.
  */
 #ifndef TESTS_TSDB_BLOCKS_TOWN_H
 #define TESTS_TSDB_BLOCKS_TOWN_H
@@ -34,7 +34,7 @@ bool town_open(struct town *w);
 bool town_open_on(struct town *w, bool faulty);
 void town_close(struct town *w);
 struct labels town_labels(struct town *w, const char *job, const char *instance);
-/* Of files and directories, by their names in the data directory. */
+/* Files and directories are named relative to the data directory. */
 void town_copy(struct town *w, const char *from, const char *to);
 void town_move(struct town *w, const char *from, const char *to);
 /* Name of the i-th block, in the arena. */
@@ -43,13 +43,13 @@ const char *town_block(struct town *w, size_t i);
 void town_append(struct town *w, struct labels labels, int64_t ts_s);
 /* Each of jobs x instances, every `every` seconds in (from, to]. */
 void town_fill(struct town *w, int jobs, int instances, int64_t from_s, int64_t to_s, int every);
-/* Rows of these labels in (from, to] are gone. */
+/* Deletes the rows of these labels in (from, to]. */
 void town_delete(
 	struct town *w, const char *job, const char *instance, int64_t from_s, int64_t to_s);
-/* Rows up to ts are not looked for any more. */
+/* Rows up to ts are no longer expected. */
 void town_forget_until(struct town *w, int64_t ts_s);
 void town_compact(struct town *w);
-/* Everything is there and nothing else, in blocks and in the head; blocks verify. */
+/* Checks that blocks and head have all rows and nothing else, and that blocks verify. */
 void town_check(struct town *w, const char *what, int line);
 #define TOWN_CHECK(w, what) town_check((w), (what), __LINE__)
 /* "1 1 2 head": levels of blocks and windows, oldest first. */
@@ -62,7 +62,7 @@ void town_layout(struct town *w, struct buf *out);
 		buf_release(&layout_); \
 	} while (0)
 
-/* For CHECK_*: where a test's failures are counted is in its own file. */
+/* In place of CHECK_FAIL, whose counter each test program has for itself. */
 void town_failed(const char *fmt, ...) PRINTF_LIKE(1, 2);
 extern int town_failures;
 

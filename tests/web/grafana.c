@@ -1,25 +1,12 @@
 #include "tests/web/grafana.h"
 
 #include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
-#include "base/clock.h"
-#include "base/gzip/gzip.h"
 #include "base/json.h"
 #include "promql/rules/manager.h"
-#include "tsdb/db.h"
 #include "web/pyroscope/json.h"
 
 struct grafana grafana;
-
-static void must(enum err_code rc, const struct err *err)
-{
-	if (!rc)
-		return;
-	printf("  cannot go on: %s\n", err->msg);
-	exit(1);
-}
 
 static enum err_code reload(void *ctx, struct err *err)
 {
@@ -40,47 +27,28 @@ static void quit(void *ctx)
 
 void grafana_start(void)
 {
-	struct engine_options e = { .timeout_ns = 20 * NS_PER_S,
-		.lookback_ns = 5 * NS_PER_MIN,
-		.concurrency_max = 4,
-		.samples_max = 1000000,
-		.memory_bytes_max = 256u << 20 };
 	struct web_options w = { .listen_address = "127.0.0.1:0",
 		.cors_origin = "http://grafana\\.example",
 		.enable_ingest = true,
 		.reload = reload,
 		.rules = rules,
 		.quit = quit };
-	struct db_options d;
 	struct err err;
 
 	memset(&grafana, 0, sizeof(grafana));
-	snprintf(grafana.dir, sizeof(grafana.dir), "/tmp/epi-pyroscope-XXXXXX");
-	if (!mkdtemp(grafana.dir))
-		exit(1);
-	db_options_default(&d);
-	d.dir = grafana.dir;
-	d.too_old_ns = 100000 * NS_PER_HOUR;
-	d.retention_ns = 0;
-	must(db_open(&d, &grafana.db, &err), &err);
-	e.db = grafana.db;
-	must(engine_open(&e, &grafana.engine, &err), &err);
-	w.db = grafana.db;
-	w.engine = grafana.engine;
+	storage_open(&grafana.storage);
+	w.db = grafana.storage.db;
+	w.engine = grafana.storage.engine;
 	must(web_open(&w, &grafana.web, &err), &err);
 	web_set_ready(grafana.web, true);
 }
 
 void grafana_stop(void)
 {
-	struct err err;
-
 	web_close(grafana.web);
 	rule_manager_close(grafana.rules);
-	engine_close(grafana.engine);
-	db_close(grafana.db);
+	storage_close(&grafana.storage);
 	response_release(&grafana.r);
-	must(fs_remove_tree(&fs_posix, grafana.dir, &err), &err);
 }
 
 static void post(const char *path, const char *headers, struct str body)
@@ -93,45 +61,6 @@ static void post(const char *path, const char *headers, struct str body)
 
 /* ---- data ---- */
 
-/* A profile of CPU has a duration of 9 s; one of goroutines has none, so it is a level. */
-static void profile(struct buf *gz, bool cpu, int64_t slow, int64_t own, const char *leaf)
-{
-	const char *names[] = { leaf, "main.handle", "main.main" };
-	uint32_t locations[3];
-	struct pprof_builder *b;
-	struct buf raw = { 0 };
-	struct pprof *p;
-	struct arena a;
-	struct err err;
-
-	arena_init(&a, 0);
-	must(pprof_builder_open(&a, &b, &err), &err);
-	pprof_builder_type(b, cpu ? STR("samples") : STR("goroutine"), STR("count"));
-	if (cpu)
-		pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
-	for (int i = 0; i < 3; i++) {
-		struct pprof_function fn = { .name = pprof_builder_string(b, str_of(names[i])) };
-		struct pprof_line line = { .function = pprof_builder_function(b, &fn), .line = i + 1 };
-		struct pprof_location l = { .address = 4096u + (unsigned)i, .mapping = PPROF_NONE };
-
-		locations[i] = pprof_builder_location(b, l, &line, 1);
-	}
-	for (int i = 0; i < 2; i++) {
-		int64_t n = i ? own : slow, values[2] = { n, n * 10000000 };
-
-		pprof_builder_sample(b, locations + i, 3 - (uint32_t)i, NULL, 0, values);
-	}
-	p = pprof_builder_profile(b);
-	p->duration_nanos = cpu ? 9 * NS_PER_S : 0;
-	p->period_type.type = pprof_builder_string(b, cpu ? STR("cpu") : STR("goroutine"));
-	p->period_type.unit = pprof_builder_string(b, cpu ? STR("nanoseconds") : STR("count"));
-	must(pprof_builder_finish(b, &p, &err), &err);
-	must(pprof_encode(p, &raw, &err), &err);
-	must(gzip_compress(buf_str(&raw), 1, gz, &err), &err);
-	buf_release(&raw);
-	arena_release(&a);
-}
-
 void grafana_ingest(
 	const char *labels, int64_t at_s, bool cpu, int64_t slow, int64_t own, const char *leaf)
 {
@@ -139,7 +68,7 @@ void grafana_ingest(
 	struct buf gz = { 0 };
 	char path[256];
 
-	profile(&gz, cpu, slow, own, leaf);
+	profile_gz(&gz, &(struct pushed_profile){ .cpu = cpu, .slow = slow, .own = own, .leaf = leaf });
 	snprintf(path, sizeof(path), "/api/v1/ingest?name=%s&time=%lld&interval=10s&%s",
 		cpu ? "cpu" : "goroutine", (long long)at_s, labels);
 	post(path, "", buf_str(&gz));
@@ -157,6 +86,29 @@ void grafana_fill(void)
 }
 
 /* ---- asking ---- */
+
+struct str grafana_get(const char *path)
+{
+	char request[1024];
+
+	snprintf(request, sizeof(request), "GET %s", path);
+	peer_ask(web_port(grafana.web), &grafana.r, request, "", STR(""));
+	return buf_str(&grafana.r.body);
+}
+
+size_t grafana_count(const char *text)
+{
+	struct str body = buf_str(&grafana.r.body);
+	size_t n = 0;
+	ptrdiff_t at;
+
+	while ((at = str_find(body, str_of(text))) >= 0) {
+		body.ptr += at + 1;
+		body.len -= (size_t)at + 1;
+		n++;
+	}
+	return n;
+}
 
 #define M(name) &epimetheus__pyroscope__##name##__descriptor
 

@@ -2,17 +2,18 @@
  * Grafana: a server on a real database and engine, and a client that asks it as the Pyroscope data
  * source does.
  *
- * Ownership: one at a time; grafana_start exits where it cannot.
+ * Ownership: one at a time; grafana_start exits if it fails.
  */
 #ifndef TESTS_WEB_GRAFANA_H
 #define TESTS_WEB_GRAFANA_H
 
 #include "proto/pprof.h"
 #include "tests/web/http/http_peer.h"
+#include "tests/web/storage.h"
 #include "web/pyroscope/pyroscope.h"
 #include "web/web.h"
 
-#define T0 INT64_C(1700000000) /* seconds; profiles stand at T0, T0 + 10, T0 + 20 */
+#define T0 INT64_C(1700000000) /* seconds; profiles are at T0, T0 + 10, T0 + 20 */
 #define SPAN "\"start\":\"1699999990000\",\"end\":\"1700000030000\""
 #define CPU "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
 #define OF_CPU "\"profileTypeID\":\"" CPU "\","
@@ -20,9 +21,7 @@
 #define AS_PROTO "Content-Type: application/proto\r\nConnect-Protocol-Version: 1\r\n"
 
 struct grafana {
-	char dir[64];
-	struct db *db;
-	struct engine *engine;
+	struct storage storage;
 	struct web *web;
 	struct rule_manager *rules; /* NULL: none */
 	struct response r; /* the last answer */
@@ -38,13 +37,18 @@ void grafana_ingest(
 /* Two versions, three profiles each, v2 is slow; and goroutines of v1, 4 then 8 then 12. */
 void grafana_fill(void);
 
+/* GET of a path with its query; the answer's body. */
+struct str grafana_get(const char *path);
+/* The number of times that the last answer's body has this text. */
+size_t grafana_count(const char *text);
+
 void grafana_call(const char *method, const char *headers, struct str body);
 /* A request written as JSON, as protobuf. */
 void grafana_pack(const char *method, const char *json, struct buf *out);
 
 /*
- * Asks in JSON and in protobuf. An answer in protobuf is compared as JSON. They return false and
- * print both where what came is not what was wanted.
+ * Asks in JSON and in protobuf. An answer in protobuf is compared as JSON. They print both
+ * texts and return false if the answer is another.
  */
 bool grafana_says(const char *method, const char *json, const char *want);
 bool grafana_refuses(

@@ -5,33 +5,24 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/net/http_client.h"
-#include "tests/base/net/http_server.h"
+#include "tests/base/net/http_pair.h"
 #include "tests/check.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-static struct http_server server;
-static struct client client;
-static struct result res;
-static char url[128], dir[64];
+static char dir[64];
 
 static bool start(void)
 {
 	snprintf(dir, sizeof(dir), "/tmp/epimetheus-http-XXXXXX");
-	if (!mkdtemp(dir) || !http_server_start(&server, script_answers, (void *)(uintptr_t)OK, NULL) ||
-		!client_open(&client, 0, NULL))
-		return false;
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", server.port);
-	return true;
+	return mkdtemp(dir) && pair_start(script_answers, OK, NULL, "/");
 }
 
 static void stop(void)
 {
 	struct err err;
 
-	client_close(&client);
-	http_server_stop(&server);
-	result_release(&res);
+	pair_stop();
 	CHECK_OK(fs_remove_tree(&fs_posix, dir, &err), &err);
 }
 

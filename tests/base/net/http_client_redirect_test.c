@@ -1,28 +1,14 @@
-#include "tests/base/net/http_server.h"
+#include "tests/base/net/http_pair.h"
 #include "tests/check.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
-static struct http_server server, other;
-static struct client client;
-static struct result res;
-static char url[128], want[256];
+static struct http_server other;
+static char want[256];
 
 static bool start(script_fn script, const void *ctx)
 {
-	if (!http_server_start(&server, script, (void *)(uintptr_t)ctx, NULL) ||
-		!client_open(&client, 0, NULL))
-		return false;
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u/path?q=1", server.port);
-	return true;
-}
-
-static void stop(void)
-{
-	client_close(&client);
-	http_server_stop(&server);
-	result_release(&res);
-	res = (struct result){ 0 };
+	return pair_start(script, ctx, NULL, "/path?q=1");
 }
 
 static const struct http_config follow = { .follow_redirects = true };
@@ -54,7 +40,7 @@ TEST(a_redirect_loop_ends)
 	client_get(&client, url, NULL, &res); /* nobody asked to follow */
 	CHECK_INT(res.rc, ERR_OK);
 	CHECK_INT(res.status, 302);
-	stop();
+	pair_stop();
 }
 
 TEST(a_redirect_to_another_origin_loses_what_is_secret)
@@ -85,7 +71,7 @@ TEST(a_redirect_to_another_origin_loses_what_is_secret)
 	mutex_unlock(&other.lock);
 	snprintf(want, sizeof(want), "http://127.0.0.1:%u/there", other.port);
 	CHECK_STR(str_of(res.url), want);
-	stop();
+	pair_stop();
 	http_server_stop(&other);
 }
 
@@ -123,7 +109,7 @@ TEST(methods_over_redirects)
 		CHECK(http_server_saw(&server, rows[i].want));
 		CHECK(http_server_saw(&server, "Authorization: Basic "));
 		CHECK(http_server_saw(&server, "\r\n\r\nbody") == (rows[i].want[0] == 'P'));
-		stop();
+		pair_stop();
 	}
 }
 
@@ -135,5 +121,5 @@ TEST(a_redirect_to_elsewhere_than_http)
 	CHECK_INT(res.rc, ERR_INVALID);
 	CHECK_STR(str_of(res.msg),
 		"redirect: invalid URL \"file:///etc/passwd\": unsupported protocol scheme");
-	stop();
+	pair_stop();
 }

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/net/http_client.h"
-#include "tests/base/net/http_server.h"
+#include "tests/base/net/http_pair.h"
 #include "tests/check.h"
 #include "tests/wait.h"
 
@@ -17,10 +17,7 @@ struct stream { /* result first: done gets the same ctx */
 	struct http_request *request;
 };
 
-static struct http_server server;
-static struct client client;
 static struct stream stream;
-static char url[128];
 
 static void on_data(void *ctx, struct str piece)
 {
@@ -58,10 +55,8 @@ static void run_until_data(void)
 
 static bool start(script_fn script, const void *ctx)
 {
-	if (!http_server_start(&server, script, (void *)(uintptr_t)ctx, NULL) ||
-		!client_open(&client, 0, NULL))
+	if (!pair_start(script, ctx, NULL, "/watch"))
 		return false;
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u/watch", server.port);
 	stream.result.base = client.base;
 	return true;
 }
@@ -79,8 +74,7 @@ static void send_request(struct http_request_options o)
 
 static void stop(void)
 {
-	client_close(&client);
-	http_server_stop(&server);
+	pair_stop();
 	result_release(&stream.result);
 	buf_release(&stream.got);
 	stream = (struct stream){ 0 };

@@ -7,33 +7,19 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "tests/base/net/http_server.h"
+#include "tests/base/net/http_pair.h"
 #include "tests/check.h"
 #include "tests/wait.h"
 
 #define OK_HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n"
 #define OK OK_HEAD "Content-Length: 2\r\n\r\nok"
 
-static struct http_server server, other;
-static struct client client;
-static struct result res;
-static char url[128], want[256];
+static struct http_server other;
+static char want[256];
 
 static bool start(script_fn script, const void *ctx)
 {
-	if (!http_server_start(&server, script, (void *)(uintptr_t)ctx, NULL) ||
-		!client_open(&client, 0, NULL))
-		return false;
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u/path?q=1", server.port);
-	return true;
-}
-
-static void stop(void)
-{
-	client_close(&client);
-	http_server_stop(&server);
-	result_release(&res);
-	res = (struct result){ 0 };
+	return pair_start(script, ctx, NULL, "/path?q=1");
 }
 
 /* A message with %u for the server's port. */
@@ -62,7 +48,7 @@ TEST(a_request_and_its_answer)
 	mutex_lock(&server.lock);
 	CHECK_STR(buf_str(&server.last), want);
 	mutex_unlock(&server.lock);
-	stop();
+	pair_stop();
 }
 
 static void take_body(void *ctx, const struct http_response *r)
@@ -97,7 +83,7 @@ TEST(a_body_is_taken_out_of_the_response)
 		CHECK_INT(res.rc, ERR_OK);
 		CHECK_STR(buf_str(&res.body), rows[i].want); /* the request is gone, the body is not */
 		CHECK_INT(res.body.cap, res.body.len);
-		stop();
+		pair_stop();
 	}
 }
 
@@ -124,7 +110,7 @@ TEST(answers_in_all_framings)
 		client_get(&client, url, NULL, &res);
 		CHECK_INT(res.rc, rows[i].code);
 		CHECK_STR(res.rc ? str_of(res.msg) : buf_str(&res.body), with_port(rows[i].want));
-		stop();
+		pair_stop();
 	}
 }
 
@@ -149,7 +135,7 @@ TEST(a_drip_does_not_extend_the_deadline)
 	client_run(&client, o, &res);
 	CHECK_ERR(res.rc, &(struct err){ .msg = "context deadline exceeded" }, ERR_TIMEOUT, res.msg);
 	CHECK(res.elapsed_ns > 250 * NS_PER_MS);
-	stop();
+	pair_stop();
 }
 
 static void script_endless(struct peer *p, void *ctx)
@@ -184,16 +170,16 @@ TEST(what_has_no_end_is_cut)
 	REQUIRE(start(script_endless, OK_HEAD "\r\n"));
 	client_get(&client, url, NULL, &res);
 	CHECK_ERR(res.rc, &(struct err){ .msg = "body size limit exceeded" }, ERR_LIMIT, res.msg);
-	stop();
+	pair_stop();
 	REQUIRE(start(script_endless_chunks, NULL));
 	client_get(&client, url, NULL, &res);
 	CHECK_ERR(res.rc, &(struct err){ .msg = "body size limit exceeded" }, ERR_LIMIT, res.msg);
-	stop();
+	pair_stop();
 	REQUIRE(start(script_endless_head, NULL));
 	client_get(&client, url, NULL, &res);
 	CHECK_STR(str_of(res.msg), "response header is larger than 65536 bytes");
 	CHECK_INT(res.rc, ERR_LIMIT);
-	stop();
+	pair_stop();
 }
 
 static void script_reset(struct peer *p, void *ctx)
@@ -210,7 +196,7 @@ TEST(a_reset_in_the_body)
 	client_get(&client, url, NULL, &res);
 	CHECK_INT(res.rc, ERR_UNAVAILABLE);
 	CHECK_STR(str_of(res.msg), with_port("read 127.0.0.1:%u: Connection reset by peer"));
-	stop();
+	pair_stop();
 }
 
 /* -------------------------------------------------------------------------------------------- */
@@ -231,7 +217,7 @@ TEST(connections_are_kept_and_counted)
 	CHECK_INT(stats.connections, 1);
 	CHECK_INT(server.connections, 1);
 	CHECK_INT(server.requests, 5);
-	stop();
+	pair_stop();
 }
 
 /* Answers once, then reads the next request and hangs up on it. */
@@ -256,7 +242,7 @@ TEST(a_stale_connection_is_tried_once_more)
 	client_run(&client, post, &res); /* the server may have acted on it: never repeated */
 	CHECK_INT(res.rc, ERR_UNAVAILABLE);
 	CHECK_STR(str_of(res.msg), with_port("read 127.0.0.1:%u: connection closed without an answer"));
-	stop();
+	pair_stop();
 }
 
 TEST(a_connection_that_closed_while_idle_is_not_used)
@@ -272,7 +258,7 @@ TEST(a_connection_that_closed_while_idle_is_not_used)
 	}
 	CHECK_INT(server.connections, 3);
 	CHECK_INT(http_client_stats(client.http).reuses, 0);
-	stop();
+	pair_stop();
 }
 
 static void script_slow(struct peer *p, void *ctx)
@@ -320,7 +306,7 @@ TEST(connections_are_limited_and_the_line_moves)
 	}
 	CHECK(http_client_stats(client.http).connections <= 2);
 	CHECK(server.active_max <= 2 && other.active_max <= 2);
-	stop();
+	pair_stop();
 	http_server_stop(&other);
 }
 
@@ -353,7 +339,7 @@ TEST(waiting_in_line_ends_with_the_deadline)
 	CHECK(!held.done);
 	http_request_cancel(r);
 	CHECK(!held.done);
-	stop();
+	pair_stop();
 }
 
 TEST(closing_the_client_answers_what_waits)
@@ -369,7 +355,7 @@ TEST(closing_the_client_answers_what_waits)
 	CHECK(!held.done); /* never from inside send */
 	while (!server.requests && event_base_loop(client.base, EVLOOP_NONBLOCK) >= 0)
 		sleep_ms(1);
-	stop();
+	pair_stop();
 	CHECK_INT(held.rc, ERR_CANCELED);
 	CHECK_STR(str_of(held.msg), "the HTTP client is closing");
 	CHECK_INT(held.calls, 1);
@@ -410,14 +396,14 @@ TEST(a_peer_that_leaves_while_we_send)
 	if (strcmp(res.msg, with_port("read 127.0.0.1:%u: Connection reset by peer")) != 0 &&
 		strcmp(res.msg, with_port("write 127.0.0.1:%u: Broken pipe")) != 0)
 		CHECK_STR(str_of(res.msg), with_port("write 127.0.0.1:%u: Connection reset by peer"));
-	stop();
+	pair_stop();
 	REQUIRE(start(script_refuses_early, NULL)); /* an answer before the body was sent counts */
 	o.url = str_of(url);
 	client_run(&client, o, &res);
 	CHECK_INT(res.rc, ERR_OK);
 	CHECK_INT(res.status, 413);
 	CHECK_INT(http_client_stats(client.http).connections, 0);
-	stop();
+	pair_stop();
 	buf_release(&body);
 }
 
@@ -435,7 +421,7 @@ TEST(addresses)
 	snprintf(want, sizeof(want), "Host: localhost:%u\r\n", server.port);
 	CHECK(http_server_saw(&server, want));
 	port = server.port;
-	stop();
+	pair_stop();
 	REQUIRE(client_open(&client, 0, NULL));
 	snprintf(url, sizeof(url), "http://127.0.0.1:%u/", port); /* nobody listens any more */
 	client_get(&client, url, NULL, &res);
@@ -550,7 +536,7 @@ TEST(names_are_looked_up_and_addresses_tried_in_turn)
 		result_release(&all[i]);
 	}
 	CHECK_INT(dns.queries, 2); /* one A and one AAAA for all four */
-	stop();
+	pair_stop();
 	dns_stop(&dns);
 }
 

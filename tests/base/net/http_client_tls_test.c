@@ -9,17 +9,14 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/net/http_client.h"
-#include "tests/base/net/http_server.h"
+#include "tests/base/net/http_pair.h"
 #include "tests/base/net/identity.h"
 #include "tests/check.h"
 
 #define OK "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
 static struct identity ca, stranger, leaf, person;
-static struct http_server server;
-static struct client client;
-static struct result res;
-static char url[128], dir[64], want[256];
+static char dir[64], want[256];
 static struct str ca_pem, stranger_pem, person_pem, person_key_pem;
 static struct arena arena;
 
@@ -41,28 +38,19 @@ static bool make_all(void)
 
 static bool start(const struct identity *id, bool client_cert, script_fn script)
 {
-	if (!make_all() ||
-		!http_server_start(&server, script, (void *)(uintptr_t)OK,
-			identity_server(id, client_cert ? &ca : NULL)) ||
-		!client_open(&client, 0, NULL))
-		return false;
-	snprintf(url, sizeof(url), "https://127.0.0.1:%u/", server.port);
-	return true;
+	return make_all() && pair_start(script, OK, identity_server(id, client_cert ? &ca : NULL), "/");
 }
 
 static void stop(void)
 {
 	struct err err;
 
-	client_close(&client);
-	http_server_stop(&server);
+	pair_stop();
 	SSL_CTX_free(server.tls);
 	identity_release(&ca);
 	identity_release(&stranger);
 	identity_release(&leaf);
 	identity_release(&person);
-	result_release(&res);
-	res = (struct result){ 0 };
 	arena_release(&arena);
 	CHECK_OK(fs_remove_tree(&fs_posix, dir, &err), &err);
 }
@@ -131,10 +119,7 @@ TEST(self_signed)
 
 	REQUIRE(make_all());
 	REQUIRE(identity_make(&self, "self", NULL, "IP:127.0.0.1"));
-	REQUIRE(http_server_start(
-		&server, script_answers, (void *)(uintptr_t)OK, identity_server(&self, NULL)));
-	REQUIRE(client_open(&client, 0, NULL));
-	snprintf(url, sizeof(url), "https://127.0.0.1:%u/", server.port);
+	REQUIRE(pair_start(script_answers, OK, identity_server(&self, NULL), "/"));
 	check_fails(NULL, "certificate verify failed: self-signed certificate");
 	c.tls_ca = identity_pem(&arena, &self, false);
 	check_works(&c);
@@ -307,9 +292,7 @@ TEST(nothing_secret_goes_from_https_to_http)
 
 	REQUIRE(make_all());
 	REQUIRE(http_server_start(&plain, script_answers, (void *)(uintptr_t)OK, NULL));
-	REQUIRE(http_server_start(&server, script_to_plain, &plain.port, identity_server(&leaf, NULL)));
-	REQUIRE(client_open(&client, 0, NULL));
-	snprintf(url, sizeof(url), "https://127.0.0.1:%u/", server.port);
+	REQUIRE(pair_start(script_to_plain, &plain.port, identity_server(&leaf, NULL), "/"));
 	c.tls_ca = ca_pem;
 	check_works(&c);
 	mutex_lock(&server.lock);

@@ -1,6 +1,6 @@
 /*
  * A server for tests of the HTTP client: a thread per connection runs a script over plain bytes or
- * TLS on 127.0.0.1. And the client's side: one request, run to its end.
+ * TLS on 127.0.0.1. The client side sends one request and waits for its answer.
  *
  * Ownership: http_server_stop ends the threads; results are released by the caller.
  * Threads:   scripts run on threads of the server; counters are atomic.

@@ -11,7 +11,7 @@ struct identity {
 	EVP_PKEY *key;
 };
 
-/* A certificate for `name`, signed by issuer, or by itself where that is NULL. san NULL: a CA. */
+/* A certificate for `name`. issuer NULL: self-signed. san NULL: a CA. */
 bool identity_make(
 	struct identity *out, const char *name, const struct identity *issuer, const char *san);
 void identity_release(struct identity *id);

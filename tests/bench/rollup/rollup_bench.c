@@ -1,5 +1,5 @@
 /*
- * What rollups cost and save: a service of some pods over some hours of a fleet's made-up profiles,
+ * Cost and gain of rollups: a service of some pods over some hours of a fleet's made-up profiles,
  * as chunks, rollups per pod and per group at each step, and function totals. Prints bytes, shares
  * of the raw rows, and speeds. rollup_bench [SET [PODS [HOURS]]]
  */

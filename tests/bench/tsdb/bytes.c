@@ -119,7 +119,7 @@ enum err_code bench_bytes(int argc, char **argv, struct err *err)
 	fleet_kinds(t.fleet, t.kinds);
 	if ((rc = db_open(&o, &t.db, err)) || (rc = fill(&t, err)))
 		goto done;
-	/* What is queued is not cut: once closed, all is stored. */
+	/* Queued rows are not cut: closing the database stores all of them. */
 	db_close(t.db);
 	t.db = NULL;
 	if ((rc = db_open(&o, &t.db, err)) || (rc = db_compact(t.db, err)))

@@ -264,7 +264,7 @@ static enum err_code run(struct summing *s, const struct bench_blocks *b, struct
 	const struct window windows[] = {
 		{ "1h", end - NS_PER_HOUR, end },
 		{ "24h", end - NS_PER_DAY, end },
-		/* As long as there is: the last, for the comparison. */
+		/* The longest window is the last one, for the comparison. */
 		{ "all", first + 433500 * NS_PER_MS, last - 677250 * NS_PER_MS },
 	};
 	size_t n = sizeof(windows) / sizeof(windows[0]);
@@ -274,7 +274,7 @@ static enum err_code run(struct summing *s, const struct bench_blocks *b, struct
 	for (size_t i = 0; i < n && !sums; i++)
 		if (windows[i].min_ns > first)
 			sums = sum_rounds(s, &windows[i], &why);
-	/* What raw rows cost is told even where there is no sum to compare it with. */
+	/* The cost of raw rows is printed even where there is no sum to compare it with. */
 	if ((rc = raw_rounds(s, b, &windows[n - 1], !sums, err)) ||
 		(rc = bench_measure(b->v[0], "long block", "fleet-cpu", err)))
 		return rc;

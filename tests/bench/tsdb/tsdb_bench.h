@@ -2,7 +2,7 @@
  * The storage engine's figures on the fleet's profiles: the commands of the program `tsdb_bench`.
  *
  * Each prints lines of JSON, one object a line with its name in "name"; the driver (bench.mjs)
- * makes the table. What people want to see meanwhile goes to standard error.
+ * makes the table. Progress goes to standard error.
  */
 #ifndef TESTS_BENCH_TSDB_TSDB_BENCH_H
 #define TESTS_BENCH_TSDB_TSDB_BENCH_H
@@ -20,7 +20,7 @@ MUST_CHECK enum err_code bench_make(int argc, char **argv, struct err *err);
 /* db_sum over windows that no step is aligned to, against all raw rows. */
 MUST_CHECK enum err_code bench_sum(int argc, char **argv, struct err *err);
 
-/* As many series as asked for in the head: memory and times. */
+/* Memory and times of a head with the number of series asked for. */
 MUST_CHECK enum err_code bench_series(int argc, char **argv, struct err *err);
 
 double bench_seconds(void); /* monotonic */
@@ -35,7 +35,7 @@ struct bench_blocks {
 MUST_CHECK enum err_code bench_blocks_open(
 	const char *data, struct bench_blocks *out, struct err *err);
 void bench_blocks_close(struct bench_blocks *b);
-/* Where the bytes of a block are: one line of JSON. */
+/* The bytes of a block by part: one line of JSON. */
 MUST_CHECK enum err_code bench_measure(
 	struct block *b, const char *name, const char *set, struct err *err);
 

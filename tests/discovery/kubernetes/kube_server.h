@@ -3,7 +3,7 @@
  * sets its answers before; an unexpected request is answered with 500 and counted.
  *
  * Ownership: kube_server_start and kube_server_stop pair; strings given live as long as the server.
- * Threads:   the loop's.
+ * Threads:   one, that of the event loop.
  */
 #ifndef TESTS_DISCOVERY_KUBE_SERVER_H
 #define TESTS_DISCOVERY_KUBE_SERVER_H

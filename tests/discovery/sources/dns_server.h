@@ -1,6 +1,6 @@
 /*
- * A name server for tests: UDP and TCP on one port, in a thread of its own, from a
- * zone written as text. One record per line: "NAME TYPE DATA".
+ * A name server for tests: one thread serves UDP and TCP on one port, from a zone written as text.
+ * One record per line: "NAME TYPE DATA".
  *
  *	a.test A 10.0.0.1            AAAA, CNAME, NS likewise
  *	_api._tcp.test SRV 8080 a.test

@@ -6,7 +6,7 @@
 
 static const struct rules_load defaults = { .interval_ns = 60 * NS_PER_S };
 
-/* What a file says is wrong, or "": as name "r.yml". */
+/* The error of a file named "r.yml", or "". */
 static void check(const char *text, const char *want)
 {
 	struct rule_set *set;
@@ -95,7 +95,7 @@ static const struct {
 		"r.yml:5:5: mapping key \"alert\" already defined at line 4" },
 };
 
-/* What `check rules` says beyond what a server refuses: "" for nothing. */
+/* The warnings of `check rules`, which a server accepts; "" for none. */
 TEST(names_are_what_they_are_known_as)
 {
 	static const struct {

@@ -2,51 +2,17 @@
 
 #include "promql/syntax/functions.h"
 #include "tests/check.h"
+#include "tests/promql/syntax/rows.h"
 
-struct row {
-	const char *text;
-	const char *want; /* the types of the whole, or the message */
-};
-
-static struct str check_text(struct arena *a, struct str text, struct err *err)
+static bool describe_types(struct parsed *q, struct buf *out, struct err *err)
 {
-	struct parsed *q = NULL;
-	struct buf b = { 0 };
-	struct str s;
-	enum err_code rc;
-
-	err->msg[0] = '\0';
-	if (parse_query(a, text, &q, NULL, err))
-		return str_of(err->msg);
-	rc = check_query(q, NULL, err);
-	if (rc)
-		buf_add_cstr(&b, err->msg);
-	else
-		value_types_print(&b, q->root->types);
-	s = str_dup(a, buf_str(&b));
-	buf_release(&b);
-	parsed_release(q);
-	return s;
+	if (check_query(q, NULL, err))
+		return false;
+	value_types_print(out, q->root->types);
+	return true;
 }
 
-static void check_rows(const struct row *rows, size_t n)
-{
-	struct err err;
-
-	for (size_t i = 0; i < n; i++) {
-		struct arena a;
-		struct str got;
-
-		arena_init(&a, 0);
-		got = check_text(&a, str_of(rows[i].text), &err);
-		if (!str_is(got, rows[i].want))
-			CHECK_FAIL(
-				"`%s` gives `" STR_FMT "`, want `%s`", rows[i].text, STR_ARG(got), rows[i].want);
-		arena_release(&a);
-	}
-}
-
-#define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof((rows)[0]))
+#define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof((rows)[0]), describe_types)
 
 TEST(types)
 {

@@ -4,48 +4,17 @@
 
 #include "promql/syntax/functions.h"
 #include "tests/check.h"
+#include "tests/promql/syntax/rows.h"
 
 #define MIN_NS INT64_C(60000000000)
 
-/* Parses in an arena of its own and gives the tree as one line, so that rows can be compared. */
-static struct str parse_and_print(struct arena *a, struct str text, struct err *err)
+static bool describe_tree(struct parsed *q, struct buf *out, struct err *err)
 {
-	struct parsed *q = NULL;
-	struct buf b = { 0 };
-	struct str s;
-
-	err->msg[0] = '\0';
-	if (parse_query(a, text, &q, NULL, err))
-		return str_of(err->msg);
-	expr_print(&b, q->root);
-	s = str_dup(a, buf_str(&b));
-	buf_release(&b);
-	parsed_release(q);
-	return s;
+	expr_print(out, q->root);
+	return true;
 }
 
-struct row {
-	const char *text, *want; /* printed, or the message */
-};
-
-static void check_rows(const struct row *rows, size_t n)
-{
-	struct err err;
-
-	for (size_t i = 0; i < n; i++) {
-		struct arena a;
-		struct str got;
-
-		arena_init(&a, 0);
-		got = parse_and_print(&a, str_of(rows[i].text), &err);
-		if (!str_is(got, rows[i].want))
-			CHECK_FAIL(
-				"`%s` gives `" STR_FMT "`, want `%s`", rows[i].text, STR_ARG(got), rows[i].want);
-		arena_release(&a);
-	}
-}
-
-#define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof((rows)[0]))
+#define CHECK_ROWS(rows) check_rows(rows, sizeof(rows) / sizeof((rows)[0]), describe_tree)
 
 /* clang-format off */
 TEST(accepts)

@@ -26,7 +26,7 @@ static void reads_back(const char *text)
 	arena_release(&a);
 }
 
-/* What parse_test prints is compared there; here: reading it back gives the same tree. */
+/* parse_test compares the printed text; here reading it back must give the same tree. */
 TEST(round_trip)
 {
 	/* clang-format off */

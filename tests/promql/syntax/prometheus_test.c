@@ -1,6 +1,6 @@
 /*
- * What Prometheus 2.42 accepts and refuses: each text was given to its /api/v1/format_query, and
- * the two lists are its answers. What goes beyond Prometheus is in parse_test.c.
+ * Queries that Prometheus 2.42 accepts, and queries that it refuses: each text was given to its
+ * /api/v1/format_query. parse_test.c has the syntax beyond Prometheus.
  */
 #include "promql/syntax/check.h"
 #include "tests/check.h"

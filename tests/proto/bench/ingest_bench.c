@@ -1,5 +1,5 @@
 /*
- * How many bodies a second of CPU one core inflates, decodes, and does both, for each file given.
+ * Bodies per second of CPU that one core inflates, decodes, and does both with, for each file.
  *
  *   tests/proto/bench/run.sh DIR FILE...
  *
@@ -38,7 +38,7 @@ static void run(unsigned what, struct str body, struct str raw)
 	}
 }
 
-/* Of the process, so that other work on the machine does not count. */
+/* CPU time of the process: other work on the machine does not count. */
 static int64_t cpu_ns(void)
 {
 	struct timespec t;

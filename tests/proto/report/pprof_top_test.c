@@ -5,19 +5,6 @@
 #include "tests/draw.h"
 #include "tests/oracle.h"
 
-/* Lines that name the tool's version's own time format are left out. */
-static void without_time(struct buf *out, struct str s)
-{
-	while (s.len > 0) {
-		ptrdiff_t end = str_find(s, STR("\n"));
-		struct str line = { s.ptr, end < 0 ? s.len : (size_t)end + 1 };
-
-		if (!str_has_prefix(line, STR("Time: ")))
-			buf_add_str(out, line);
-		s = (struct str){ s.ptr + line.len, s.len - line.len };
-	}
-}
-
 static void compare(
 	const char *dir, const char *file, const struct pprof *p, uint32_t type, size_t rows)
 {
@@ -35,8 +22,8 @@ static void compare(
 	snprintf(what, sizeof(what), "%.240s %.200s", flags, file);
 	CHECK(oracle_pprof(&want, flags, dir, file));
 	CHECK_OK(pprof_top_print(p, &o, &a, &got, &err), &err);
-	without_time(&want_rows, buf_str(&want));
-	without_time(&got_rows, buf_str(&got));
+	oracle_without_time(&want_rows, buf_str(&want));
+	oracle_without_time(&got_rows, buf_str(&got));
 	oracle_check_text(what, buf_str(&got_rows), buf_str(&want_rows));
 	arena_release(&a);
 	buf_release(&want);

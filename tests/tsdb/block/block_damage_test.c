@@ -15,7 +15,7 @@
 
 static const char *const files[] = { "rows.ldb", "rollups.ldb", "spare", "meta.json" };
 
-/* What a block says, as hashes in a fixed order. */
+/* The contents of a block, as hashes in a fixed order. */
 struct said {
 	uint64_t *v;
 	size_t n, cap;
@@ -210,7 +210,7 @@ static void read_all(struct block *b, struct said *s)
 	read_index(b, s);
 }
 
-/* What `got` says was said by `want`, in this order; and what is missing is told. */
+/* `got` is a part of `want`, in this order; if anything is missing, that was reported. */
 static bool is_part_of(const struct said *got, const struct said *want, bool told)
 {
 	size_t at = 0;
@@ -346,7 +346,7 @@ TEST(files_may_be_cut_off_or_gone)
 	bed_close(&t);
 }
 
-/* What can be made up for is: everything is read, and the damage is told. */
+/* Damage with a second copy: everything is read, and the damage is reported. */
 TEST(copies_make_up_for_what_is_damaged)
 {
 	static const struct {

@@ -1,4 +1,4 @@
-/* What is deleted where only sums of steps are kept. */
+/* Deletions where only sums of steps are kept. */
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
 

@@ -1,4 +1,4 @@
-/* What was deleted is not seen, from then on and after every change of what holds it; snapshots. */
+/* Deleted rows stay unseen, also after cuts, joins and restarts; snapshots. */
 #include <unistd.h>
 
 #include "tests/check.h"

@@ -21,7 +21,7 @@ static size_t count_names(const struct partition *p)
 	return n;
 }
 
-/* Of all that is selected; each partition once. */
+/* For all that is selected; each partition once. */
 static size_t names_of(struct town *w, size_t *warnings)
 {
 	const struct partition *last = NULL;

@@ -32,7 +32,7 @@ enum columns {
 	LEVEL,
 	ZEROS,
 	SPARSE,
-	/* Sampled events, scaled as Go does; objects stand behind their bytes. */
+	/* Sampled events, scaled as Go does; objects follow their bytes. */
 	NEW_BYTES,
 	NEW_OBJECTS,
 	LIVE_BYTES,
@@ -56,7 +56,7 @@ static struct world {
 	int64_t levels[4096][COLUMNS_MAX];
 } w;
 
-/* Of so many events; sizes go by the label set, in the lowest bits. */
+/* The value of `events` events; the lowest bits of the id, its label set, say the size. */
 static inline int64_t scaled(uint32_t id, bool bytes, int64_t events)
 {
 	double size = 16 << 2 * (id & 7), mean = 524288 / size + 0.5;

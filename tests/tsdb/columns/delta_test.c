@@ -2,7 +2,7 @@
 #include "tests/tsdb/fixture.h"
 #include "tsdb/columns/delta.h"
 
-/* What an append does when its row is stored. */
+/* Does what an append does when its row is stored. */
 static enum err_code apply(struct delta_base *base, const struct delta_input *in, struct arena *a,
 	bool *first, struct err *err)
 {
@@ -116,17 +116,16 @@ TEST(deltas_follow_the_rules)
 		{ 120, 1, { 1, -1, -1, -1 }, false, { 0, 0, 0, 0 } });
 }
 
-TEST(a_restart_is_the_whole_process)
+/* Two profiles of cumulative columns, ten apart: `after` becomes what was added. */
+static void apply_two(
+	uint32_t columns_n, uint32_t n, const uint64_t *keys, int64_t *before, int64_t *after)
 {
 	static const enum value_kind both[] = { KIND_CUMULATIVE, KIND_CUMULATIVE };
-	const uint64_t keys[] = { 1, 2 };
 	struct delta_base base = { 0 };
-	/* Objects fell, bytes did not: the process is another all the same. */
-	int64_t before[] = { 10, 10, 100, 100 }, after[] = { 5, 2, 500, 20 };
 	struct delta_input in = { .ts_ns = 100,
 		.interval_ns = 10,
-		.columns_n = 2,
-		.n = 2,
+		.columns_n = columns_n,
+		.n = n,
 		.kinds = both,
 		.keys = keys,
 		.values = before };
@@ -139,41 +138,32 @@ TEST(a_restart_is_the_whole_process)
 	in.ts_ns = 110;
 	in.values = after;
 	CHECK_OK(apply(&base, &in, &a, &first, &err), &err);
-	CHECK_INT(after[0], 5);
-	CHECK_INT(after[1], 2);
-	CHECK_INT(after[2], 500);
-	CHECK_INT(after[3], 20);
 	delta_base_release(&base);
 	arena_release(&a);
 }
 
+TEST(a_restart_is_the_whole_process)
+{
+	const uint64_t keys[] = { 1, 2 };
+	/* Objects fell, bytes did not: the process is another all the same. */
+	int64_t before[] = { 10, 10, 100, 100 }, after[] = { 5, 2, 500, 20 };
+
+	apply_two(2, 2, keys, before, after);
+	CHECK_INT(after[0], 5);
+	CHECK_INT(after[1], 2);
+	CHECK_INT(after[2], 500);
+	CHECK_INT(after[3], 20);
+}
+
 TEST(entries_given_twice_are_summed_first)
 {
-	static const enum value_kind kinds[] = { KIND_CUMULATIVE };
 	const uint64_t keys[] = { 1, 1, 2 };
-	struct delta_base base = { 0 };
 	int64_t before[] = { 10, 10, 1 }, after[] = { 5, 18, 1 };
-	struct delta_input in = { .ts_ns = 100,
-		.interval_ns = 10,
-		.columns_n = 1,
-		.n = 3,
-		.kinds = kinds,
-		.keys = keys,
-		.values = before };
-	struct arena a;
-	struct err err;
-	bool first;
 
-	arena_init(&a, 0);
-	CHECK_OK(apply(&base, &in, &a, &first, &err), &err);
-	in.ts_ns = 110;
-	in.values = after;
-	CHECK_OK(apply(&base, &in, &a, &first, &err), &err);
+	apply_two(1, 3, keys, before, after);
 	CHECK_INT(after[0], 3);
 	CHECK_INT(after[1], 0);
 	CHECK_INT(after[2], 0);
-	delta_base_release(&base);
-	arena_release(&a);
 }
 
 /* ---- against the real tool, through the database ---- */

@@ -95,7 +95,7 @@ TEST(raw_rows_go_earlier_and_rollups_stay)
 	REQUIRE_OK(blocks_pin_all(w.f.db, &blocks, &n, &w.f.err), &w.f.err);
 	db_set_retention(w.f.db, 0, 0, 35 * SEC);
 	town_compact(&w);
-	/* Who reads it goes on. */
+	/* Its readers go on. */
 	CHECK(block_has_raw(blocks[0]->block));
 	CHECK_INT(rows_of(&w, blocks[0]->block), 40);
 	blocks_unpin_all(w.f.db, blocks, n);
@@ -112,7 +112,7 @@ TEST(raw_rows_go_earlier_and_rollups_stay)
 		REQUIRE(fixture_reopen(&w.f));
 		CHECK(!fs_exists(path));
 	}
-	/* Those without rows are joined with their likes only. */
+	/* Blocks without rows are joined only with each other. */
 	town_fill(&w, 2, 2, T0 + 60, T0 + 150, 1);
 	town_compact(&w);
 	REQUIRE_OK(db_list(w.f.db, &w.f.arena, &v, &n, &w.f.err), &w.f.err);

@@ -15,7 +15,7 @@ static bool ready_to_cut(struct town *w)
 	return true;
 }
 
-/* Those blocks are there, one window's rows short of being joined. */
+/* Three blocks; a fourth one, cut from the next window, makes them ready to be joined. */
 static bool ready_to_join(struct town *w)
 {
 	if (!town_open_on(w, true))

@@ -1,11 +1,11 @@
 /*
- * The same series and time twice: what was acknowledged first stays, and whoever comes second is
- * told, whether the first one waits for its sync, is stored, or was before a restart.
+ * The same series and time twice: the first acknowledged row stays and the second is refused,
+ * whether the first waits for its sync, is stored, or was stored before a restart.
  */
 #include "base/thread.h"
 #include "tests/check.h"
+#include "tests/tsdb/check_rows.h"
 #include "tests/tsdb/disk.h"
-#include "tests/tsdb/fixture.h"
 
 static const char *const one_type[] = { "samples/count", NULL };
 
@@ -23,15 +23,6 @@ static enum err_code push(struct fixture *f, struct labels l, int64_t ts_s, cons
 static enum err_code scrape(struct fixture *f, struct labels l, int64_t ts_s, const char *line)
 {
 	return append_wait(f->db, l, ts_s * SEC, 10 * SEC, profile(f, line), NULL, true, NULL, &f->err);
-}
-
-static void check_rows(struct fixture *f, struct labels l, const char *want)
-{
-	struct buf got = { 0 };
-
-	CHECK(rows_text(f->db, l, 0, INT64_MAX - 1, &got, &f->err));
-	CHECK_STR(buf_str(&got), want);
-	buf_release(&got);
 }
 
 static const char *const refused =

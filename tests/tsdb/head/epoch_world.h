@@ -1,14 +1,13 @@
 /*
- * What tests of epochs share: small windows and limits, rows and scrapes in a line of text, and
- * what is there of them.
+ * Helpers for tests of epochs: small windows and limits, rows and scrapes in a line of text, and
+ * checks of what is stored.
  */
 #ifndef TESTS_TSDB_EPOCH_WORLD_H
 #define TESTS_TSDB_EPOCH_WORLD_H
 
 #include <stdlib.h>
 
-#include "tests/check.h"
-#include "tests/tsdb/fixture.h"
+#include "tests/tsdb/check_rows.h"
 #include "tsdb/db.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/read/querier_internal.h"
@@ -27,6 +26,16 @@ static inline bool open_small(struct fixture *f, void (*change)(struct db_option
 	f->o.window_ns = WINDOW;
 	if (change)
 		change(&f->o);
+	return fixture_reopen(f);
+}
+
+/* The same, over a store that may fail. */
+static inline bool open_small_over(
+	struct fixture *f, void (*change)(struct db_options *o), const struct store_ops *store)
+{
+	if (!open_small(f, change))
+		return false;
+	f->o.store = store;
 	return fixture_reopen(f);
 }
 
@@ -55,7 +64,7 @@ static inline enum err_code put(struct fixture *f, struct labels l, int64_t s, c
 	return append_wait(f->db, l, s * SEC, SEC, profile(f, text), NULL, false, NULL, &f->err);
 }
 
-/* As a scrape with an interval of 40 seconds. */
+/* A scrape with an interval of 40 seconds. */
 static inline enum err_code scrape(
 	struct fixture *f, struct labels l, int64_t s, const char *text, bool *first)
 {
@@ -65,15 +74,6 @@ static inline enum err_code scrape(
 
 	*first = stats.first;
 	return rc;
-}
-
-static inline void check_rows(struct fixture *f, struct labels l, const char *want)
-{
-	struct buf got = { 0 };
-
-	CHECK_OK(rows_text(f->db, l, ALL, &got, &f->err) ? ERR_OK : f->err.code, &f->err);
-	CHECK_STR(buf_str(&got), want);
-	buf_release(&got);
 }
 
 static inline struct db_status status(struct fixture *f)

@@ -40,7 +40,7 @@ static void check_limit(const struct limit_case *c, int more)
 	CHECK_INT(epochs_of(&f, l), 1 + more);
 	if (!more)
 		goto out;
-	/* Who invents names meets the limit, and only he. */
+	/* Only the job that invents names meets the limit. */
 	n = 1 + fill(&f, l, 100, 'b', 2, 60, &want);
 	CHECK_INT(n, c->invented);
 	snprintf(text, sizeof(text), "main;b%d 1", n + 1);
@@ -302,7 +302,7 @@ TEST(old_epochs_leave_memory_and_come_back)
 		/* After a restart none takes rows yet. */
 		CHECK_INT(status(&f).partitions, 1 - i);
 		live = status(&f).symbol_bytes;
-		/* What a query uses stays. */
+		/* Epochs that a query uses stay. */
 		REQUIRE_OK(db_querier_open(f.db, ALL, NULL, &q, &f.err), &f.err);
 		REQUIRE_OK(db_select(q, NULL, 0, &f.arena, &series, &n, &f.err), &f.err);
 		CHECK(n > 1);
@@ -480,14 +480,14 @@ static void no_budget_long(struct db_options *o)
 	o->window_ns = 1000 * SEC;
 }
 
-/* What a cumulative one counted, whatever ids it had on the way. */
+/* The counts of a cumulative target, with whatever ids on the way. */
 static void check_counts(struct growing *g)
 {
 	struct buf want = { 0 };
 
 	buf_add_cstr(&want, "@1\n");
 	for (int i = 2; i <= GROWING_ROWS; i++)
-		/* Where the one before is gone the target began anew. */
+		/* Without the row before, the target began anew. */
 		buf_printf(&want, i % 8 ? "@%d\nmain;c%d;k 1\n" : "@%d\n", i, i / 8);
 	buf_add_char(&want, '\0');
 	check_rows(g->f, g->counts, want.ptr);

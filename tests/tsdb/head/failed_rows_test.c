@@ -1,12 +1,11 @@
 /*
- * Rows whose commit fails, and that may be on the disk all the same: what they counted is in one
- * delta, whatever happens, and what is deleted then does not come back with them.
+ * Rows whose commit fails may be on the disk all the same. Each count is in exactly one delta, and
+ * deleted rows do not come back.
  */
 #include <unistd.h>
 
 #include "tests/tsdb/head/epoch_world.h"
 #include "tests/tsdb/read/numbers.h"
-#include "tests/wait.h"
 #include "tsdb/store/store.h"
 
 enum fault { NONE, BEFORE, AFTER };
@@ -51,11 +50,6 @@ static enum err_code faulty_write(
 	if (now != BEFORE)
 		rc = store_leveldb.write(&store_leveldb, s, b, err);
 	return rc || now == NONE ? rc : err_set(err, ERR_IO, "No space left on device");
-}
-
-static void wait_ready(struct db *db)
-{
-	CHECK(WAIT_FOR(db_state(db, NULL) == DB_READY));
 }
 
 #define STEPS_MAX 8
@@ -103,9 +97,7 @@ static void check_fault(const struct fault_case *c)
 	bool first;
 	int before = 0;
 
-	REQUIRE(open_small(&f, few_nodes));
-	f.o.store = &faulty.ops;
-	REQUIRE(fixture_reopen(&f));
+	REQUIRE(open_small_over(&f, few_nodes, &faulty.ops));
 	l = job(&f, "j", "i");
 	fill(&f, job(&f, "j", "other"), 0, 'a', 1, 10, &none);
 	/* Another job's: a window is made with writes of its own. */
@@ -166,9 +158,7 @@ static void check_queue(enum fault fault, const char *want)
 
 	mutex_init(&answers.lock);
 	cond_init(&answers.changed);
-	REQUIRE(open_small(&f, few_nodes));
-	f.o.store = &faulty.ops;
-	REQUIRE(fixture_reopen(&f));
+	REQUIRE(open_small_over(&f, few_nodes, &faulty.ops));
 	l = job(&f, "j", "i");
 	fill(&f, job(&f, "j", "other"), 0, 'a', 1, 10, &none);
 	CHECK_OK(put(&f, job(&f, "k", "i"), 101, "a 1"), &f.err);
@@ -268,9 +258,7 @@ TEST(a_cut_does_not_wait_for_a_writer_that_fails)
 
 	mutex_init(&answers.lock);
 	cond_init(&answers.changed);
-	REQUIRE(open_small(&f, late_windows));
-	f.o.store = &faulty.ops;
-	REQUIRE(fixture_reopen(&f));
+	REQUIRE(open_small_over(&f, late_windows, &faulty.ops));
 	compaction.db = f.db;
 	l = job(&f, "j", "i");
 	CHECK_OK(put(&f, l, 150, "x 1"), &f.err);
@@ -331,9 +319,7 @@ static void check_deletion(bool number, bool shut)
 	struct fixture f;
 	struct labels l, up;
 
-	REQUIRE(open_small(&f, NULL));
-	f.o.store = &faulty.ops;
-	REQUIRE(fixture_reopen(&f));
+	REQUIRE(open_small_over(&f, NULL, &faulty.ops));
 	l = job(&f, "j", "i");
 	up = labels_of(&f.arena, "up", "j", "i");
 	CHECK_OK(put(&f, l, 40, "x 1"), &f.err);
@@ -351,7 +337,7 @@ static void check_deletion(bool number, bool shut)
 	check_nothing_is_there(&f, l);
 	REQUIRE(fixture_reopen(&f));
 	check_nothing_is_there(&f, l);
-	/* What comes later was not meant. */
+	/* Later rows are not deleted. */
 	CHECK_OK(put(&f, l, 60, "x 3"), &f.err);
 	check_rows(&f, l, "@60\nx 3\n");
 	fixture_close(&f);

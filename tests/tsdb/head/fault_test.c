@@ -1,18 +1,13 @@
-/* What the disk can do to a database: puts that fail, commits that lie, no room, damaged files. */
+/* Faults of the disk: puts that fail, commits that lie, no room, damaged files. */
 #include <fcntl.h>
-#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fs.h"
 #include "base/map.h"
 #include "base/metrics.h"
-#include "tests/check.h"
-#include "tests/tsdb/fixture.h"
-#include "tests/wait.h"
+#include "tests/tsdb/head/epoch_world.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/db.h"
-#include "tsdb/read/querier_internal.h"
 #include "tsdb/store/store.h"
 
 /* ---- a store that fails on purpose ---- */
@@ -54,25 +49,12 @@ static enum err_code faulty_write(
 	return rc || now == NONE ? rc : err_set(err, ERR_IO, "No space left on device");
 }
 
-static void wait_ready(struct db *db)
+static bool open_over(struct fixture *f, struct faulty *faulty)
 {
-	CHECK(WAIT_FOR(db_state(db, NULL) == DB_READY));
-}
-
-static const char *const types[] = { "samples/count", NULL };
-
-static struct pprof *some(struct arena *a, const char *line)
-{
-	return profile_of(a, types, (const char *const[]){ line, NULL });
-}
-
-static void check_rows(struct fixture *f, struct labels l, const char *want)
-{
-	struct buf got = { 0 };
-
-	CHECK(rows_text(f->db, l, 0, 100000 * SEC, &got, &f->err));
-	CHECK_STR(buf_str(&got), want);
-	buf_release(&got);
+	if (!fixture_open(f))
+		return false;
+	f->o.store = &faulty->ops;
+	return fixture_reopen(f);
 }
 
 static void put_error(enum fault fault, const char *third)
@@ -82,35 +64,24 @@ static void put_error(enum fault fault, const char *third)
 	struct labels l;
 	char want[200];
 
-	REQUIRE(fixture_open(&f));
-	f.o.store = &faulty.ops;
-	REQUIRE(fixture_reopen(&f));
-	l = labels_of(&f.arena, "p", "j", "i");
-	REQUIRE_OK(
-		append_wait(f.db, l, 100 * SEC, SEC, some(&f.arena, "a;b 1"), NULL, false, NULL, &f.err),
-		&f.err);
+	REQUIRE(open_over(&f, &faulty));
+	l = job(&f, "j", "i");
+	REQUIRE_OK(put(&f, l, 100, "a;b 1"), &f.err);
 	/* The failed row brings symbols and a series; later rows need them all the same. */
 	faulty.next = fault;
 	faulty.opens_to_fail = 2;
-	CHECK_ERR(
-		append_wait(f.db, l, 200 * SEC, SEC, some(&f.arena, "a;c 1"), NULL, false, NULL, &f.err),
-		&f.err, ERR_IO, "No space left on device");
+	CHECK_ERR(put(&f, l, 200, "a;c 1"), &f.err, ERR_IO, "No space left on device");
 	/* Nothing is taken before the store is open again. */
 	while (db_state(f.db, NULL) == DB_FAILED) {
-		enum err_code rc = append_wait(
-			f.db, l, 300 * SEC, SEC, some(&f.arena, "a;d 1"), NULL, false, NULL, &f.err);
+		enum err_code rc = put(&f, l, 300, "a;d 1");
 
 		CHECK(rc == ERR_UNAVAILABLE || db_state(f.db, NULL) == DB_READY);
 		usleep(1000);
 	}
 	wait_ready(f.db);
 	CHECK_INT(faulty.opens_to_fail, 0);
-	REQUIRE_OK(
-		append_wait(f.db, l, 400 * SEC, SEC, some(&f.arena, "a;c 2"), NULL, false, NULL, &f.err),
-		&f.err);
-	REQUIRE_OK(
-		append_wait(f.db, l, 300 * SEC, SEC, some(&f.arena, "a;d 1"), NULL, false, NULL, &f.err),
-		&f.err);
+	REQUIRE_OK(put(&f, l, 400, "a;c 2"), &f.err);
+	REQUIRE_OK(put(&f, l, 300, "a;d 1"), &f.err);
 	snprintf(want, sizeof(want), "@100\na;b 1\n%s@300\na;d 1\n@400\na;c 2\n", third);
 	check_rows(&f, l, want);
 	f.o.store = NULL;
@@ -138,18 +109,12 @@ TEST(readers_go_on_while_a_store_is_reopened)
 		STR("p"), STR("samples"), STR("count"), STR(""), STR(""), true };
 	size_t n;
 
-	REQUIRE(fixture_open(&f));
-	f.o.store = &faulty.ops;
-	REQUIRE(fixture_reopen(&f));
-	l = labels_of(&f.arena, "p", "j", "i");
-	REQUIRE_OK(
-		append_wait(f.db, l, 100 * SEC, SEC, some(&f.arena, "a;b 1"), NULL, false, NULL, &f.err),
-		&f.err);
+	REQUIRE(open_over(&f, &faulty));
+	l = job(&f, "j", "i");
+	REQUIRE_OK(put(&f, l, 100, "a;b 1"), &f.err);
 	REQUIRE_OK(db_querier_open(f.db, 0, 500 * SEC, NULL, &q, &f.err), &f.err);
 	faulty.next = BEFORE;
-	CHECK_INT(
-		append_wait(f.db, l, 200 * SEC, SEC, some(&f.arena, "a;c 1"), NULL, false, NULL, &f.err),
-		ERR_IO);
+	CHECK_INT(put(&f, l, 200, "a;c 1"), ERR_IO);
 	/* This querier has the old store, which stays until it is done. */
 	usleep(100000);
 	CHECK_INT(db_state(f.db, NULL), DB_FAILED);
@@ -175,27 +140,17 @@ TEST(acknowledged_rows_that_are_gone_are_counted)
 	struct labels l;
 	struct buf text = { 0 };
 
-	REQUIRE(fixture_open(&f));
-	f.o.store = &faulty.ops;
-	REQUIRE(fixture_reopen(&f));
-	l = labels_of(&f.arena, "p", "j", "i");
-	REQUIRE_OK(
-		append_wait(f.db, l, 100 * SEC, SEC, some(&f.arena, "a 1"), NULL, false, NULL, &f.err),
-		&f.err);
+	REQUIRE(open_over(&f, &faulty));
+	l = job(&f, "j", "i");
+	REQUIRE_OK(put(&f, l, 100, "a 1"), &f.err);
 	faulty.next = LIE;
-	REQUIRE_OK(
-		append_wait(f.db, l, 200 * SEC, SEC, some(&f.arena, "b 1"), NULL, false, NULL, &f.err),
-		&f.err);
+	REQUIRE_OK(put(&f, l, 200, "b 1"), &f.err);
 	faulty.next = BEFORE;
-	CHECK_INT(
-		append_wait(f.db, l, 300 * SEC, SEC, some(&f.arena, "c 1"), NULL, false, NULL, &f.err),
-		ERR_IO);
+	CHECK_INT(put(&f, l, 300, "c 1"), ERR_IO);
 	wait_ready(f.db);
 	metrics_print(&text);
 	CHECK(str_find(buf_str(&text), STR("epimetheus_tsdb_lost_rows_total 1\n")) >= 0);
-	REQUIRE_OK(
-		append_wait(f.db, l, 400 * SEC, SEC, some(&f.arena, "b 2"), NULL, false, NULL, &f.err),
-		&f.err);
+	REQUIRE_OK(put(&f, l, 400, "b 2"), &f.err);
 	for (int i = 0; i < 2; i++) {
 		check_rows(&f, l,
 			"@100\na 1\n@400\nb 2\n"
@@ -234,25 +189,19 @@ TEST(a_full_disk_refuses_and_recovers)
 	f.o.fs = &small.fs;
 	f.o.free_bytes_reserve = 500;
 	REQUIRE(fixture_reopen(&f));
-	l = labels_of(&f.arena, "p", "j", "i");
-	REQUIRE_OK(
-		append_wait(f.db, l, 100 * SEC, SEC, some(&f.arena, "a 1"), NULL, false, NULL, &f.err),
-		&f.err);
+	l = job(&f, "j", "i");
+	REQUIRE_OK(put(&f, l, 100, "a 1"), &f.err);
 	small.room = 499;
 	db_maintain(f.db, false);
 	CHECK_INT(db_state(f.db, &f.err), DB_FULL);
 	snprintf(want, sizeof(want), "disk is full: 499 bytes free in %s, reserve 500", f.dir);
 	CHECK_STR(str_of(f.err.msg), want);
-	CHECK_ERR(
-		append_wait(f.db, l, 200 * SEC, SEC, some(&f.arena, "a 1"), NULL, false, NULL, &f.err),
-		&f.err, ERR_UNAVAILABLE, want);
+	CHECK_ERR(put(&f, l, 200, "a 1"), &f.err, ERR_UNAVAILABLE, want);
 	check_rows(&f, l, "@100\na 1\n");
 	small.room = 500;
 	db_maintain(f.db, false);
 	CHECK_INT(db_state(f.db, NULL), DB_READY);
-	REQUIRE_OK(
-		append_wait(f.db, l, 300 * SEC, SEC, some(&f.arena, "a 1"), NULL, false, NULL, &f.err),
-		&f.err);
+	REQUIRE_OK(put(&f, l, 300, "a 1"), &f.err);
 	/* And at the start. */
 	small.room = 3;
 	REQUIRE(fixture_reopen(&f));
@@ -268,7 +217,7 @@ TEST(a_full_disk_refuses_and_recovers)
 
 #define DAMAGE_ROWS 60
 
-static void fill(struct fixture *f, struct labels l)
+static void fill_random(struct fixture *f, struct labels l)
 {
 	for (int i = 1; i <= DAMAGE_ROWS; i++) {
 		struct arena a;
@@ -328,27 +277,13 @@ static bool find_file(struct fixture *f, const char *suffix, char *path, size_t 
 	return best.len > 0;
 }
 
-static double damage_seen(void)
-{
-	struct buf text = { 0 };
-	ptrdiff_t at;
-	double v;
-
-	metrics_print(&text);
-	buf_add_char(&text, '\0');
-	at = str_find(buf_str(&text), STR("\nepimetheus_tsdb_damage_total "));
-	v = at < 0 ? 0 : atof(text.ptr + at + 30);
-	buf_release(&text);
-	return v;
-}
-
 static void damage(const char *suffix, bool cut, uint64_t seed)
 {
 	struct fixture f;
 	struct labels l;
 	char path[200];
 	struct stat st;
-	double before = damage_seen();
+	double before = metric_value("epimetheus_tsdb_damage_total");
 	bool warned;
 	int fd, found;
 	char byte;
@@ -356,8 +291,8 @@ static void damage(const char *suffix, bool cut, uint64_t seed)
 	REQUIRE(fixture_open(&f));
 	f.o.window_ns = 10000 * SEC;
 	REQUIRE(fixture_reopen(&f));
-	l = labels_of(&f.arena, "p", "j", "i");
-	fill(&f, l);
+	l = job(&f, "j", "i");
+	fill_random(&f, l);
 	if (strcmp(suffix, ".ldb") == 0)
 		REQUIRE(fixture_reopen(&f)); /* puts the log into a table */
 	db_close(f.db);
@@ -377,7 +312,7 @@ static void damage(const char *suffix, bool cut, uint64_t seed)
 	close(fd);
 	REQUIRE(fixture_reopen(&f));
 	found = check_none_wrong(&f, l, &warned);
-	if (found < DAMAGE_ROWS && !warned && damage_seen() == before)
+	if (found < DAMAGE_ROWS && !warned && metric_value("epimetheus_tsdb_damage_total") == before)
 		CHECK_FAIL("%s, seed %d: %d of %d rows are there and nothing was said", suffix, (int)seed,
 			found, DAMAGE_ROWS);
 	/* It takes rows again, those of known stacks too. */
@@ -435,8 +370,8 @@ TEST(a_damaged_manifest_is_repaired)
 		REQUIRE(fixture_open(&f));
 		f.o.window_ns = 10000 * SEC;
 		REQUIRE(fixture_reopen(&f));
-		l = labels_of(&f.arena, "p", "j", "i");
-		fill(&f, l);
+		l = job(&f, "j", "i");
+		fill_random(&f, l);
 		db_close(f.db);
 		f.db = NULL;
 		snprintf(dir, sizeof(dir), "%s/head/0", f.dir);

@@ -1,4 +1,4 @@
-/* What a sum is said to read beside what it reads: head windows, blocks, and both. */
+/* Estimated reads of a sum against real ones: head windows, blocks, and both. */
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
 #include "tsdb/block/block.h"
@@ -32,7 +32,7 @@ struct compared {
 	struct sum_stats did;
 };
 
-/* Of all series, or of the first one. */
+/* For all series, or for the first one. */
 static bool compare(struct fixture *f, int64_t min_s, int64_t max_s, bool all, enum sum_pick pick,
 	enum sum_wish wish, struct compared *out)
 {

@@ -1,5 +1,5 @@
 /*
- * What tests of numeric series share.
+ * Helpers for tests of numeric series.
  */
 #ifndef TESTS_TSDB_NUMBERS_H
 #define TESTS_TSDB_NUMBERS_H

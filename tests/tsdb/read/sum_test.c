@@ -215,7 +215,7 @@ static void compare_stats(
 		CHECK_FAIL("%s: %u headers, want %u", what, g->headers_n, w->headers_n);
 }
 
-/* What was read, and what the rows by hand have, summed up over all calls. */
+/* Totals over all calls: of the sums read, and of the rows by hand. */
 static uint64_t read_cells, hand_cells;
 
 static void compare(struct fixture *f, const struct db_series *const *series, size_t n,

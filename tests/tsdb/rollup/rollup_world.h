@@ -182,7 +182,7 @@ static inline void draw_row(const struct world *w, struct one_row *r, uint32_t k
 		.values = r->values };
 }
 
-/* By a chunk of its own. */
+/* Adds the row by way of a chunk. */
 static inline enum err_code add_row(const struct world *w, struct rollup_builder *b, int64_t ts_ns,
 	const struct row *row, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* A range reader over bytes in memory that counts what is read and fails when it is told to. */
+/* A range reader over bytes in memory that counts reads and fails from the nth on. */
 #ifndef TESTS_TSDB_MEMORY_RANGE_H
 #define TESTS_TSDB_MEMORY_RANGE_H
 

@@ -104,7 +104,7 @@ TEST(bad_bytes_of_the_last_batch_are_its_end)
 		for (size_t at = ends[1]; at < ends[2]; at += step) {
 			size_t whole = store_log_whole((struct str){ log.ptr, at });
 
-			/* What fills up a page may be there or not. */
+			/* The padding of a page may be there or not. */
 			CHECK(whole >= ends[1] && whole < ends[1] + 7);
 			log.ptr[at] ^= 0x20;
 			whole = store_log_whole(buf_str(&log));

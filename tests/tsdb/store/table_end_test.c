@@ -5,19 +5,8 @@
 
 #include "tests/check.h"
 #include "tests/tsdb/store/memory_range.h"
+#include "tests/tsdb/store/page_crc.h"
 #include "tsdb/store/table.h"
-
-static uint32_t crc32c(const char *p, size_t n)
-{
-	uint32_t crc = ~0u;
-
-	for (size_t i = 0; i < n; i++) {
-		crc ^= (unsigned char)p[i];
-		for (int k = 0; k < 8; k++)
-			crc = crc >> 1 ^ (crc & 1 ? 0x82f63b78u : 0);
-	}
-	return ~crc;
-}
 
 static void add_u32le(struct buf *b, uint32_t v)
 {
@@ -28,11 +17,8 @@ static void add_u32le(struct buf *b, uint32_t v)
 /* The trailer of the page that begins at `from`. */
 static void end_page(struct buf *b, size_t from, char type)
 {
-	uint32_t crc;
-
 	buf_add_char(b, type);
-	crc = crc32c(b->ptr + from, b->len - from);
-	add_u32le(b, (crc >> 15 | crc << 17) + 0xa282ead8u);
+	add_u32le(b, page_crc(b->ptr + from, b->len - from));
 }
 
 #define META 36u /* behind two pages of 13 + 5 bytes; the index follows at 49 */

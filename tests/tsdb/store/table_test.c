@@ -7,21 +7,7 @@
 #include "base/map.h"
 #include "tests/check.h"
 #include "tests/tsdb/store/memory_range.h"
-
-static char dir[] = "/tmp/epimetheus-table-XXXXXX", path[64];
-
-static void scratch(void)
-{
-	memcpy(dir + sizeof(dir) - 7, "XXXXXX", 6);
-	if (!mkdtemp(dir))
-		abort();
-	snprintf(path, sizeof(path), "%s/t.ldb", dir);
-}
-
-static void finish(void)
-{
-	CHECK_OK(fs_remove_tree(&fs_posix, dir, NULL), &(struct err){ 0 });
-}
+#include "tests/tsdb/store/table_scratch.h"
 
 /* ---- what is written ---- */
 
@@ -262,7 +248,7 @@ TEST(an_empty_table)
 
 /* ---- damage ---- */
 
-/* What is read was put, in order; either all of it, or the status says what is missing. */
+/* All records read were put, in order; if some are missing, the status says so. */
 static void check_honest(struct table *t, bool whole, const char *what, size_t at)
 {
 	struct table_iter *it = table_iter_open(t, true);

@@ -1,25 +1,11 @@
 /* Writing tables: the order of keys, and each call of the disk that can fail. */
 #include "tsdb/store/table.h"
 
-#include <stdlib.h>
-
 #include "tests/check.h"
+#include "tests/failing_fs.h"
+#include "tests/tsdb/store/table_scratch.h"
 
-static char dir[] = "/tmp/epimetheus-table-XXXXXX", path[64];
 static const char zeros[300000];
-
-static void scratch(void)
-{
-	memcpy(dir + sizeof(dir) - 7, "XXXXXX", 6);
-	if (!mkdtemp(dir))
-		abort();
-	snprintf(path, sizeof(path), "%s/t.ldb", dir);
-}
-
-static void finish(void)
-{
-	CHECK_OK(fs_remove_tree(&fs_posix, dir, NULL), &(struct err){ 0 });
-}
 
 TEST(keys_ascend_strictly)
 {
@@ -75,56 +61,18 @@ static enum err_code write_table(
 	return rc;
 }
 
-/* Fails the nth call, and from then on all, as a disk that is gone. */
-struct faulty {
-	struct fs fs;
-	int calls, calls_left;
-};
-
-static enum err_code spend(struct fs *fs, struct err *err)
-{
-	struct faulty *f = (struct faulty *)fs;
-
-	f->calls++;
-	return f->calls_left-- > 0 ? ERR_OK : err_set(err, ERR_IO, "no disk");
-}
-
-static enum err_code faulty_open(
-	struct fs *fs, const char *name, int flags, int mode, int *fd, struct err *err)
-{
-	enum err_code rc = spend(fs, err);
-
-	return rc ? rc : fs_posix.ops->open(fs, name, flags, mode, fd, err);
-}
-
-static enum err_code faulty_write(struct fs *fs, int fd, const void *p, size_t n, struct err *err)
-{
-	enum err_code rc = spend(fs, err);
-
-	(void)!fs_posix.ops->write(fs, fd, p, rc ? n / 2 : n, rc ? NULL : err);
-	return rc;
-}
-
-static enum err_code faulty_sync(struct fs *fs, int fd, struct err *err)
-{
-	return spend(fs, err);
-}
-
 TEST(each_call_of_the_disk_fails_in_turn)
 {
-	static const struct fs_ops ops = {
-		.open = faulty_open, .write = faulty_write, .sync = faulty_sync
-	};
 	struct table_written w;
 	struct buf spare = { 0 };
 	struct err err;
-	struct faulty f;
+	struct failing_fs f;
 	enum err_code rc;
 	int n = 0;
 
 	scratch();
 	do {
-		f = (struct faulty){ { &ops }, 0, n };
+		f = (struct failing_fs){ .fs = { &failing_fs_ops }, .calls_left = n };
 		rc = write_table(&f.fs, 2500, &w, &spare, &err);
 		if (rc) {
 			CHECK_INT(rc, ERR_IO);
@@ -139,13 +87,10 @@ TEST(each_call_of_the_disk_fails_in_turn)
 	buf_release(&spare);
 }
 
-/* What a failed writer is asked next fails the same way. */
+/* All later calls of a failed writer fail the same way. */
 TEST(a_writer_that_failed_stays_so)
 {
-	static const struct fs_ops ops = {
-		.open = faulty_open, .write = faulty_write, .sync = faulty_sync
-	};
-	struct faulty f = { { &ops }, 0, 1 };
+	struct failing_fs f = { .fs = { &failing_fs_ops }, .calls_left = 1 };
 	struct table_written out;
 	struct table_writer *w;
 	struct buf spare = { 0 };

@@ -262,7 +262,7 @@ TEST(mappings_may_move)
 	arena_release(&a);
 }
 
-/* What a window needs is recorded once, and another partition made of the records says the same. */
+/* Each symbol of a window is recorded once; a partition made of the records is the same. */
 TEST(records_make_the_same_tables)
 {
 	struct partition *p = open_partition(1000, 1000, 1000), *q = open_partition(1000, 1000, 1000);

@@ -1,24 +1,19 @@
 /* The API over a socket, on a real database, engine and scrape manager. */
-#include <unistd.h>
 
 #include "base/clock.h"
-#include "base/gzip/gzip.h"
 #include "base/self/flags.h"
-#include "promql/engine/engine.h"
 #include "proto/pprof.h"
 #include "scrape/manager.h"
 #include "tests/check.h"
 #include "tests/wait.h"
 #include "tests/web/http/http_peer.h"
-#include "tsdb/db.h"
+#include "tests/web/storage.h"
 #include "web/web.h"
 
 #define T0 INT64_C(1700000000) /* seconds; profiles stand at T0, T0 + 10, ... */
 
 static struct fixture {
-	char dir[64];
-	struct db *db;
-	struct engine *engine;
+	struct storage storage;
 	struct scrape_manager *manager;
 	struct config *config;
 	struct web *web;
@@ -98,22 +93,9 @@ static const char config_text[] =
 	"  - targets: ['127.0.0.1:1', 'drop:1']\n"
 	"    labels: {zone: a}\n";
 
-static void must(enum err_code rc, const struct err *err)
-{
-	if (!rc)
-		return;
-	printf("  cannot start: %s\n", err->msg);
-	exit(1);
-}
-
 static void start(void)
 {
 	struct scrape_manager_options m = { .sink = &sink, .workers = 1 };
-	struct engine_options e = { .timeout_ns = 20 * NS_PER_S,
-		.lookback_ns = 5 * NS_PER_MIN,
-		.concurrency_max = 4,
-		.samples_max = 1000000,
-		.memory_bytes_max = 256u << 20 };
 	struct web_options w = { .listen_address = "127.0.0.1:0",
 		.enable_ingest = true,
 		.flags = flags,
@@ -122,25 +104,15 @@ static void start(void)
 		.quit = quit,
 		.config = config_of,
 		.reload_state = reload_state };
-	struct db_options d;
 	struct err err;
 
 	memset(&f, 0, sizeof(f));
-	snprintf(f.dir, sizeof(f.dir), "/tmp/epi-api-XXXXXX");
-	if (!mkdtemp(f.dir))
-		exit(1);
-	db_options_default(&d);
-	d.dir = f.dir;
-	d.too_old_ns = 100000 * NS_PER_HOUR;
-	d.retention_ns = 0;
-	must(db_open(&d, &f.db, &err), &err);
-	e.db = f.db;
-	must(engine_open(&e, &f.engine, &err), &err);
+	storage_open(&f.storage);
 	must(config_load_text("test.yml", STR("."), str_of(config_text), &f.config, &err), &err);
 	must(scrape_manager_open(&m, &f.manager, &err), &err);
 	must(scrape_manager_apply(f.manager, f.config, &err), &err);
-	w.db = f.db;
-	w.engine = f.engine;
+	w.db = f.storage.db;
+	w.engine = f.storage.engine;
 	w.manager = f.manager;
 	must(web_open(&w, &f.web, &err), &err);
 	web_set_ready(f.web, true);
@@ -148,15 +120,11 @@ static void start(void)
 
 static void stop(void)
 {
-	struct err err;
-
 	web_close(f.web);
 	scrape_manager_close(f.manager);
-	engine_close(f.engine);
-	db_close(f.db);
+	storage_close(&f.storage);
 	config_unref(f.config);
 	response_release(&f.r);
-	CHECK_OK(fs_remove_tree(&fs_posix, f.dir, &err), &err);
 }
 
 static struct str get(const char *path)
@@ -188,47 +156,16 @@ static struct str post(const char *path, const char *headers, struct str body)
 	"{\"status\":\"error\",\"errorType\":\"" type "\",\"error\":\"" msg "\"}"
 #define CHECK_BAD(path, msg) CHECK_GET(path, 400, ERROR_BODY("bad_data", msg))
 
-/* A CPU profile: main;handle;slow costs `slow` samples of 10 ms, main;handle `own`, by handler
- * "/x". */
+/* CPU of the ten seconds before at_s, by handler "/x". */
 static void cpu_profile(struct buf *gz, int64_t at_s, int64_t slow, int64_t own)
 {
-	static const char *const names[] = { "main.slow", "main.handle", "main.main" };
-	uint32_t locations[3];
-	struct pprof_builder *b;
-	struct buf raw = { 0 };
-	struct pprof *p;
-	struct arena a;
-	struct err err;
-
-	arena_init(&a, 0);
-	must(pprof_builder_open(&a, &b, &err), &err);
-	pprof_builder_type(b, STR("samples"), STR("count"));
-	pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
-	for (int i = 0; i < 3; i++) {
-		struct pprof_function fn = { .name = pprof_builder_string(b, str_of(names[i])) };
-		struct pprof_line line = { .function = pprof_builder_function(b, &fn), .line = i + 1 };
-		struct pprof_location l = { .address = 4096u + (unsigned)i, .mapping = PPROF_NONE };
-
-		locations[i] = pprof_builder_location(b, l, &line, 1);
-	}
-	for (int i = 0; i < 2; i++) {
-		int64_t n = i ? own : slow, values[2] = { n, n * 10000000 };
-		struct pprof_label label = { .key = pprof_builder_string(b, STR("handler")),
-										 .str = pprof_builder_string(b, STR("/x")) };
-
-		pprof_builder_sample(b, locations + i, 3 - (uint32_t)i, &label, 1, values);
-	}
-	p = pprof_builder_profile(b);
-	p->time_nanos = (at_s - 9) * NS_PER_S;
-	p->duration_nanos = 9 * NS_PER_S;
-	p->period = 10000000;
-	p->period_type.type = pprof_builder_string(b, STR("cpu"));
-	p->period_type.unit = pprof_builder_string(b, STR("nanoseconds"));
-	must(pprof_builder_finish(b, &p, &err), &err);
-	must(pprof_encode(p, &raw, &err), &err);
-	must(gzip_compress(buf_str(&raw), 1, gz, &err), &err);
-	buf_release(&raw);
-	arena_release(&a);
+	profile_gz(gz,
+		&(struct pushed_profile){ .cpu = true,
+			.slow = slow,
+			.own = own,
+			.leaf = "main.slow",
+			.end_s = at_s,
+			.handler = "/x" });
 }
 
 /* Two versions, three profiles each: v2 is slow. */

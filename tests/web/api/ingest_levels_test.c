@@ -1,21 +1,12 @@
 /* Levels that are pushed repeatedly, by senders who do not give their interval. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "tests/check.h"
 #include "tests/web/grafana.h"
 #include "web/web.h"
 
-static void must(enum err_code rc, const struct err *err)
-{
-	if (!rc)
-		return;
-	printf("  cannot make a profile: %s\n", err->msg);
-	exit(1);
-}
-
-/* Pushes 100 MiB in use for a pod, without duration and interval. */
+/* Pushes 100 MiB that a pod has in use, without duration or interval. */
 static void push_level(const char *pod, int64_t at_s)
 {
 	const int64_t values[1] = { 100 << 20 };
@@ -50,10 +41,8 @@ TEST(pushed_levels_weigh_as_long_as_they_stood)
 		push_level("b", T0 + 10 * i);
 	}
 	/* The first push of each counts a second, and the mean begins there. */
-	peer_ask(web_port(grafana.web), &grafana.r,
-		"GET /api/v1/query?query=total(merge(memory))&start=1700000000&end=1700000060", "",
-		(struct str){ 0 });
-	CHECK_STR(buf_str(&grafana.r.body),
+	CHECK_STR(
+		grafana_get("/api/v1/query?query=total(merge(memory))&start=1700000000&end=1700000060"),
 		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"unit\":\"bytes\","
 		"\"result\":[{\"metric\":{},\"value\":[1700000060,\"209715200\"]}]}}\n");
 	grafana_stop();

@@ -107,10 +107,9 @@ static void check_get(const char *path, int status, const char *want)
 {
 	char request[256];
 
-	snprintf(request, sizeof(request), "GET /api/v1/%s", path);
-	peer_ask(web_port(grafana.web), &grafana.r, request, "", STR(""));
+	snprintf(request, sizeof(request), "/api/v1/%s", path);
+	CHECK_STR(grafana_get(request), want);
 	CHECK_INT(grafana.r.status, status);
-	CHECK_STR(buf_str(&grafana.r.body), want);
 }
 
 #define ALL "{\"status\":\"success\",\"data\":["

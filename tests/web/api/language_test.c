@@ -6,19 +6,6 @@
 
 #define OPERATORS (OP_UNLESS + 1)
 
-static size_t count(struct str body, const char *what)
-{
-	size_t n = 0;
-	ptrdiff_t at;
-
-	while ((at = str_find(body, str_of(what))) >= 0) {
-		body.ptr += at + 1;
-		body.len -= (size_t)at + 1;
-		n++;
-	}
-	return n;
-}
-
 static bool says(const char *text)
 {
 	return str_find(buf_str(&grafana.r.body), str_of(text)) >= 0;
@@ -73,17 +60,17 @@ TEST(the_language_is_told_whole)
 	char want[128];
 
 	grafana_start();
-	peer_ask(web_port(grafana.web), &grafana.r, "GET /api/v1/language", "", STR(""));
+	grafana_get("/api/v1/language");
 	CHECK_INT(grafana.r.status, 200);
 	for (size_t i = 0; i < sizeof(entries) / sizeof(entries[0]); i++)
 		if (!says(entries[i]))
 			CHECK_FAIL("not there: %s", entries[i]);
 	for (size_t i = 0; i < FUNCTIONS; i++) {
 		snprintf(want, sizeof(want), "{\"name\":\"%s\",", functions[i].name);
-		CHECK_INT(count(buf_str(&grafana.r.body), want), 1);
+		CHECK_INT(grafana_count(want), 1);
 	}
-	CHECK_INT(count(buf_str(&grafana.r.body), "\"name\":"), FUNCTIONS + OPERATORS);
-	CHECK_INT(count(buf_str(&grafana.r.body), "\"binds\":"), OPERATORS);
+	CHECK_INT(grafana_count("\"name\":"), FUNCTIONS + OPERATORS);
+	CHECK_INT(grafana_count("\"binds\":"), OPERATORS);
 	grafana_stop();
 }
 
@@ -122,7 +109,7 @@ TEST(operators_bind_as_the_parser_has_it)
 	char text[64];
 
 	grafana_start();
-	peer_ask(web_port(grafana.web), &grafana.r, "GET /api/v1/language", "", STR(""));
+	grafana_get("/api/v1/language");
 	for (unsigned i = 0; i < OPERATORS * OPERATORS; i++) {
 		enum binary_op first = (enum binary_op)(i / OPERATORS);
 		enum binary_op second = (enum binary_op)(i % OPERATORS);

@@ -7,15 +7,6 @@
 #include "tsdb/columns/number_chunk.h"
 #include "tsdb/db.h"
 
-static struct str get(const char *path)
-{
-	char request[1024];
-
-	snprintf(request, sizeof(request), "GET %s", path);
-	peer_ask(web_port(grafana.web), &grafana.r, request, "", STR(""));
-	return buf_str(&grafana.r.body);
-}
-
 static struct str post_form(const char *path, const char *form)
 {
 	char request[256];
@@ -39,7 +30,7 @@ struct asked {
 static void check_all(const struct asked *v, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
-		CHECK_STR(get(v[i].path), v[i].want);
+		CHECK_STR(grafana_get(v[i].path), v[i].want);
 		CHECK_INT(grafana.r.status, v[i].status);
 	}
 }
@@ -114,14 +105,14 @@ TEST(the_first_of_many_functions)
 	peer_ask(web_port(grafana.web), &grafana.r, "POST /api/v1/ingest?name=x&job=many", "",
 		buf_str(&raw));
 	CHECK_INT(grafana.r.status, 200);
-	CHECK_STR(get("/api/v1/functions?limit=3"),
+	CHECK_STR(grafana_get("/api/v1/functions?limit=3"),
 		"{\"status\":\"success\",\"data\":[\"f0000\",\"f0001\",\"f0002\"]" CUT);
-	CHECK_STR(get("/api/v1/functions?limit=2&prefix=f49"),
+	CHECK_STR(grafana_get("/api/v1/functions?limit=2&prefix=f49"),
 		"{\"status\":\"success\",\"data\":[\"f4900\",\"f4901\"]" CUT);
-	CHECK_STR(get("/api/v1/functions?substring=F499&limit=10"),
+	CHECK_STR(grafana_get("/api/v1/functions?substring=F499&limit=10"),
 		DATA("[\"f4990\",\"f4991\",\"f4992\",\"f4993\",\"f4994\",\"f4995\",\"f4996\","
 			 "\"f4997\",\"f4998\",\"f4999\"]"));
-	get("/api/v1/functions");
+	grafana_get("/api/v1/functions");
 	CHECK_INT(grafana.r.body.len, MANY * 8 + sizeof(DATA("[]")) - 2);
 	buf_release(&raw);
 	arena_release(&a);
@@ -311,7 +302,7 @@ TEST(numbers_are_federated)
 
 	grafana_start();
 	grafana_fill();
-	CHECK_OK(db_append_numbers(grafana.db, v, 6, acked, &done, &err), &err);
+	CHECK_OK(db_append_numbers(grafana.storage.db, v, 6, acked, &done, &err), &err);
 	CHECK(WAIT_FOR(atomic_load(&done)));
 	buf_printf(&want,
 		"# TYPE up untyped\n"
@@ -319,11 +310,11 @@ TEST(numbers_are_federated)
 		"up{job=\"y\",instance=\"\"} 0.5 %lld\n",
 		(long long)(now / NS_PER_MS - 1000), (long long)(now / NS_PER_MS - 1000));
 	buf_add_char(&want, '\0');
-	CHECK_STR(get("/federate?match[]={job=~%22.%2B%22}&match[]=up"), want.ptr);
+	CHECK_STR(grafana_get("/federate?match[]={job=~%22.%2B%22}&match[]=up"), want.ptr);
 	CHECK_STR(
 		response_header(&grafana.r, "Content-Type"), "text/plain; version=0.0.4; charset=utf-8");
-	CHECK_STR(get("/federate?match[]=cpu&match[]=job:cost:sum"), "");
-	CHECK_STR(get("/federate?match[]=x("),
+	CHECK_STR(grafana_get("/federate?match[]=cpu&match[]=job:cost:sum"), "");
+	CHECK_STR(grafana_get("/federate?match[]=x("),
 		"invalid parameter \"match[]\": 1:3: unexpected end of query\n");
 	CHECK_INT(grafana.r.status, 400);
 	buf_release(&want);
@@ -341,7 +332,8 @@ TEST(profiles_come_as_totals_for_grafana)
 	grafana_start();
 	grafana_fill();
 	CHECK_STR(
-		get("/api/v1/query?query=merge(cpu:samples[1m])&profiles=totals&time=1700000030"), vector);
+		grafana_get("/api/v1/query?query=merge(cpu:samples[1m])&profiles=totals&time=1700000030"),
+		vector);
 	peer_ask(web_port(grafana.web), &grafana.r,
 		"GET /api/v1/query?query=merge(cpu:samples[1m])&time=1700000030",
 		"User-Agent: Grafana/12.1.0\r\n", STR(""));
@@ -350,11 +342,11 @@ TEST(profiles_come_as_totals_for_grafana)
 		"GET /api/v1/query?query=merge(cpu:samples[1m])&time=1700000030&profiles=flame",
 		"User-Agent: Grafana/12.1.0\r\n", STR(""));
 	CHECK(str_find(buf_str(&grafana.r.body), STR("\"resultType\":\"profiles\"")) > 0);
-	CHECK_STR(get("/api/v1/query?query=top(1,merge(cpu:samples[1m]))&profiles=totals"
-				  "&time=1700000030"),
+	CHECK_STR(grafana_get("/api/v1/query?query=top(1,merge(cpu:samples[1m]))&profiles=totals"
+						  "&time=1700000030"),
 		DATA("{\"resultType\":\"vector\",\"result\":[{\"metric\":{"
 			 "\"function\":\"main.handle\"},\"value\":[1700000030,\"30\"]}]}"));
-	CHECK_STR(get("/api/v1/query?query=cpu&profiles=x"),
+	CHECK_STR(grafana_get("/api/v1/query?query=cpu&profiles=x"),
 		BAD("invalid parameter \\\"profiles\\\": it is \\\"totals\\\", \\\"flame\\\" or left "
 			"out"));
 	grafana_stop();
@@ -397,7 +389,7 @@ TEST(numbers_have_units)
 		ptrdiff_t at;
 
 		snprintf(path, sizeof(path), "/api/v1/query?time=1700000030&query=%s", table[i].query);
-		body = get(path);
+		body = grafana_get(path);
 		CHECK_INT(grafana.r.status, 200);
 		if ((at = str_find(body, STR("\"unit\":\""))) > 0) {
 			unit = (struct str){ body.ptr + at + 8, body.len - (size_t)at - 8 };

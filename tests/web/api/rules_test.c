@@ -27,15 +27,6 @@ static const char rules_text[] =
 	" \"a\", \"b\", \"\", \"\"))'}\n"
 	"  - {alert: Rests, expr: vector(1) > 2}\n";
 
-static struct str get(const char *path)
-{
-	char request[1024];
-
-	snprintf(request, sizeof(request), "GET %s", path);
-	peer_ask(web_port(grafana.web), &grafana.r, request, "", STR(""));
-	return buf_str(&grafana.r.body);
-}
-
 /* Times and durations become "*". */
 static void blot(struct buf *b)
 {
@@ -63,8 +54,8 @@ static void blot(struct buf *b)
 
 static void open_rules(void)
 {
-	const struct rule_manager_options o = { .engine = grafana.engine,
-		.db = grafana.db,
+	const struct rule_manager_options o = { .engine = grafana.storage.engine,
+		.db = grafana.storage.db,
 		.external_url = "http://x",
 		.workers = 1,
 		.resend_delay_ns = NS_PER_MIN,
@@ -82,7 +73,7 @@ static void open_rules(void)
 
 static void wait_for_evaluation(void)
 {
-	CHECK(WAIT_FOR(str_find(get("/api/v1/rules"), STR("\"unknown\"")) < 0));
+	CHECK(WAIT_FOR(str_find(grafana_get("/api/v1/rules"), STR("\"unknown\"")) < 0));
 }
 
 #define DATA(data) "{\"status\":\"success\",\"data\":" data "}\n"
@@ -183,12 +174,12 @@ TEST(rules)
 	open_rules();
 	wait_for_evaluation();
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++) {
-		get(table[i].path);
+		grafana_get(table[i].path);
 		CHECK_INT(grafana.r.status, table[i].status);
 		blot(&grafana.r.body);
 		CHECK_STR(buf_str(&grafana.r.body), table[i].want);
 	}
-	body = get("/api/v1/rules?rule_name[]=Fails");
+	body = grafana_get("/api/v1/rules?rule_name[]=Fails");
 	CHECK(str_find(body, STR("\"health\":\"err\",\"lastError\":\"")) > 0);
 	grafana_stop();
 }
@@ -204,19 +195,19 @@ TEST(pages_of_groups)
 	grafana_start();
 	open_rules();
 	wait_for_evaluation();
-	body = get("/api/v1/rules?group_limit=1");
+	body = grafana_get("/api/v1/rules?group_limit=1");
 	CHECK(str_find(body, STR("\"name\":\"first\"")) > 0);
 	CHECK(str_find(body, STR("\"name\":\"second\"")) < 0);
 	at = str_find(body, str_of(key));
 	REQUIRE(at > 0 && (size_t)at + strlen(key) + 16 < body.len);
 	memcpy(token, body.ptr + at + strlen(key), 16);
 	snprintf(path, sizeof(path), "/api/v1/rules?group_limit=1&group_next_token=%s", token);
-	body = get(path);
+	body = grafana_get(path);
 	CHECK(str_find(body, STR("\"name\":\"first\"")) < 0);
 	CHECK(str_find(body, STR("\"name\":\"second\"")) > 0);
 	CHECK(str_find(body, STR("groupNextToken")) < 0);
-	/* A group without any requested rule does not count for a page. */
-	body = get("/api/v1/rules?group_limit=1&type=record");
+	/* A group that has nothing that is asked for is none of a page's. */
+	body = grafana_get("/api/v1/rules?group_limit=1&type=record");
 	CHECK(str_find(body, STR("\"name\":\"second\"")) > 0);
 	CHECK(str_find(body, STR("groupNextToken")) < 0);
 	grafana_stop();
@@ -231,10 +222,10 @@ TEST(recorded)
 	struct str body = STR("");
 
 	grafana_start();
-	CHECK_STR(get("/metrics/recorded"), "");
+	CHECK_STR(grafana_get("/metrics/recorded"), "");
 	open_rules();
 	wait_for_evaluation();
-	(void)!WAIT_FOR(str_is(body = get("/metrics/recorded"), want));
+	(void)!WAIT_FOR(str_is(body = grafana_get("/metrics/recorded"), want));
 	CHECK_STR(body, want);
 	CHECK_STR(
 		response_header(&grafana.r, "Content-Type"), "text/plain; version=0.0.4; charset=utf-8");

@@ -1,9 +1,10 @@
-/* What is decided before a body comes, and what bodies that never end do to others. */
+/* Admission before the body comes; bodies that never end do not keep others out. */
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "tests/check.h"
+#include "tests/web/http/any_port.h"
 #include "tests/web/http/http_peer.h"
 #include "web/http/http.h"
 
@@ -42,10 +43,7 @@ static void handle(void *ctx, struct http_in *in, struct http_out *out)
 
 static bool start(struct fixture *f, int64_t body_timeout_ns)
 {
-	struct http_server_options o = {
-		.listen_address = "127.0.0.1:0",
-		.workers = 4,
-		.connections_max = 64,
+	const struct http_server_options o = {
 		.read_timeout_ns = NS_PER_MIN,
 		.body_timeout_ns = body_timeout_ns,
 		.body_bytes_max = BODY_MAX,
@@ -55,15 +53,9 @@ static bool start(struct fixture *f, int64_t body_timeout_ns)
 		.handler = handle,
 		.ctx = f,
 	};
-	struct err err;
 
 	*f = (struct fixture){ 0 };
-	if (http_server_open(&o, &f->server, &err)) {
-		CHECK_FAIL("open: %s", err.msg);
-		return false;
-	}
-	f->port = http_server_port(f->server);
-	return true;
+	return open_on_any_port(o, &f->server, &f->port);
 }
 
 static struct str zeros(size_t n)

@@ -9,6 +9,7 @@
 #include "base/fs.h"
 #include "tests/check.h"
 #include "tests/wait.h"
+#include "tests/web/http/any_port.h"
 #include "tests/web/http/bcrypt.h"
 #include "tests/web/http/certs.h"
 #include "tests/web/http/http_peer.h"
@@ -67,9 +68,6 @@ static void admit(void *ctx, struct http_in *in, struct http_out *out)
 static bool serve(struct place *p, const char *text)
 {
 	struct http_server_options o = {
-		.listen_address = "127.0.0.1:0",
-		.workers = 4,
-		.connections_max = 64,
 		.read_timeout_ns = NS_PER_MIN,
 		.body_bytes_max = 1000,
 		.handler = admit,
@@ -86,12 +84,7 @@ static bool serve(struct place *p, const char *text)
 		o.tls_certificate_fn = web_config_certificate_fn();
 		o.tls_priorities = web_config_priorities(p->config);
 	}
-	if (http_server_open(&o, &p->server, &err)) {
-		CHECK_FAIL("server: %s", err.msg);
-		return false;
-	}
-	p->port = http_server_port(p->server);
-	return true;
+	return open_on_any_port(o, &p->server, &p->port);
 }
 
 static void stop(struct place *p)

@@ -1,7 +1,7 @@
 /*
- * Peer: a client of the tests that speaks HTTP/1.1 by the byte, plain or over TLS, and blocks.
+ * Peer: a blocking client for tests that sends HTTP/1.1 byte by byte, plain or over TLS.
  *
- * Errors:    a peer that fails says so in the test and is `dead`; calls on it do nothing.
+ * Errors:    a peer that fails is `dead`; calls on it do nothing.
  * Ownership: the caller's memory; peer_close ends it.
  */
 #ifndef TESTS_WEB_HTTP_PEER_H
@@ -33,7 +33,7 @@ struct peer_tls {
 };
 
 void peer_open(struct peer *p, unsigned port);
-/* As a client of 127.0.0.N. */
+/* The client's address is 127.0.0.N. */
 void peer_open_from(struct peer *p, unsigned n, unsigned port);
 /* The server's certificate is not verified. A failed handshake leaves it dead. */
 void peer_open_tls(struct peer *p, unsigned port, const struct peer_tls *tls);

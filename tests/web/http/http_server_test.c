@@ -7,6 +7,7 @@
 #include "base/thread.h"
 #include "tests/check.h"
 #include "tests/wait.h"
+#include "tests/web/http/any_port.h"
 #include "tests/web/http/http_peer.h"
 #include "web/http/http.h"
 
@@ -44,24 +45,15 @@ static void handle(void *ctx, struct http_in *in, struct http_out *out)
 
 static bool start(struct fixture *f, int64_t read_timeout_ns)
 {
-	struct http_server_options o = {
-		.listen_address = "127.0.0.1:0",
-		.workers = 4,
-		.connections_max = 64,
+	const struct http_server_options o = {
 		.read_timeout_ns = read_timeout_ns,
 		.body_bytes_max = BODY_MAX,
 		.handler = handle,
 		.ctx = f,
 	};
-	struct err err;
 
 	*f = (struct fixture){ 0 };
-	if (http_server_open(&o, &f->server, &err)) {
-		CHECK_FAIL("open: %s", err.msg);
-		return false;
-	}
-	f->port = http_server_port(f->server);
-	return true;
+	return open_on_any_port(o, &f->server, &f->port);
 }
 
 static void until(atomic_uint *counter, unsigned want)

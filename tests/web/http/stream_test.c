@@ -6,6 +6,7 @@
 #include "base/gzip/gzip.h"
 #include "tests/check.h"
 #include "tests/wait.h"
+#include "tests/web/http/any_port.h"
 #include "tests/web/http/http_peer.h"
 #include "web/http/http.h"
 #include "web/http/stream.h"
@@ -55,21 +56,12 @@ static void handle(void *ctx, struct http_in *in, struct http_out *out)
 
 static bool start(void)
 {
-	struct http_server_options o = { .listen_address = "127.0.0.1:0",
-		.workers = 4,
-		.connections_max = 64,
-		.read_timeout_ns = NS_PER_HOUR,
-		.body_bytes_max = 1000,
-		.handler = handle };
-	struct err err;
+	const struct http_server_options o = {
+		.read_timeout_ns = NS_PER_HOUR, .body_bytes_max = 1000, .handler = handle
+	};
 
 	memset(&f, 0, sizeof(f));
-	if (http_server_open(&o, &f.server, &err)) {
-		CHECK_FAIL("open: %s", err.msg);
-		return false;
-	}
-	f.port = http_server_port(f.server);
-	return true;
+	return open_on_any_port(o, &f.server, &f.port);
 }
 
 static void until(atomic_uint *counter, unsigned want)

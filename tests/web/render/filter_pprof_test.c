@@ -5,13 +5,10 @@
 #include "base/gzip/gzip.h"
 #include "promql/filter.h"
 #include "promql/syntax/check.h"
-#include "tests/draw.h"
 #include "tests/oracle.h"
+#include "tests/promql/expressions.h"
 #include "tests/values.h"
 #include "web/render/render.h"
-
-static const char *const options[] = { "focus", "ignore", "hide", "show", "show_from", "tagfocus",
-	"tagignore", "prune_from" };
 
 /* "FLAT CUM NAME" of each row. */
 static void without_percents(struct buf *out, struct str s)
@@ -98,10 +95,10 @@ TEST(real_profiles)
 
 	REQUIRE(oracle_profiles());
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
-		for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
-			bool is_tag = !strncmp(options[k], "tag", 3);
+		for (size_t k = 0; k < FILTER_OPTIONS; k++) {
+			bool is_tag = is_tag_filter(k);
 
-			check_filter(files[i], options[k],
+			check_filter(files[i], filter_options[k],
 				is_tag ? (i == 1 ? "bytes=100b:" : "handler") : expressions[(i + k) % 3]);
 		}
 }
@@ -118,7 +115,7 @@ TEST(drawn_profiles)
 	REQUIRE(oracle_dir());
 	for (uint32_t i = 0; i < 32; i++) {
 		struct draw d = { 4242 + i * UINT64_C(0x9e3779b97f4a7c15) };
-		bool is_tag = !strncmp(options[i % 8], "tag", 3);
+		bool is_tag = is_tag_filter(i % FILTER_OPTIONS);
 
 		arena_init(&a, 0);
 		buf_clear(&wire);
@@ -127,7 +124,8 @@ TEST(drawn_profiles)
 		CHECK_OK(pprof_encode(p, &wire, &err), &err);
 		CHECK_OK(gzip_compress(buf_str(&wire), 1, &gz, &err), &err);
 		CHECK(oracle_write(buf_str(&gz), oracle_dir(), "drawn.pb.gz"));
-		check_filter("drawn.pb.gz", options[i % 8], is_tag ? "id=20:" : expressions[i % 5]);
+		check_filter("drawn.pb.gz", filter_options[i % FILTER_OPTIONS],
+			is_tag ? "id=20:" : expressions[i % 5]);
 		arena_release(&a);
 	}
 	buf_release(&wire);

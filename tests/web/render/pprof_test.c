@@ -5,26 +5,12 @@
 #include "tests/values.h"
 #include "web/render/render.h"
 
-/* Versions of the tool print the time of day differently. */
-static void without_time(struct buf *out, struct str s)
-{
-	buf_clear(out);
-	while (s.len > 0) {
-		ptrdiff_t end = str_find(s, STR("\n"));
-		struct str line = { s.ptr, end < 0 ? s.len : (size_t)end + 1 };
-
-		if (!str_has_prefix(line, STR("Time: ")))
-			buf_add_str(out, line);
-		s = (struct str){ s.ptr + line.len, s.len - line.len };
-	}
-}
-
 static void compare(const char *what, struct str got, struct str want)
 {
 	struct buf g = { 0 }, w = { 0 };
 
-	without_time(&g, got);
-	without_time(&w, want);
+	oracle_without_time(&g, got);
+	oracle_without_time(&w, want);
 	oracle_check_text(what, buf_str(&g), buf_str(&w));
 	buf_release(&g);
 	buf_release(&w);

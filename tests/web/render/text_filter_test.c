@@ -3,8 +3,6 @@
  * the unfiltered pprof: header, totals, order and marks. Values have both signs, and stacks that
  * filters make equal cancel out. The tool answers all cases of a file in one run.
  */
-#include "base/quote.h"
-#include "base/regex.h"
 #include "promql/filter.h"
 #include "promql/profiles.h"
 #include "promql/syntax/check.h"
@@ -14,17 +12,10 @@
 #include "web/render/render.h"
 
 #define CASES_MAX 64
-#define CHAIN_MAX 3
-
-/* In the order in which the tool applies them. */
-static const char *const options[] = { "focus", "ignore", "hide", "show", "show_from", "tagfocus",
-	"tagignore", "prune_from" };
-#define OPTIONS (sizeof(options) / sizeof(options[0]))
 
 struct text_case {
-	size_t rows, n;
-	size_t option[CHAIN_MAX];
-	struct str text[CHAIN_MAX];
+	size_t rows;
+	struct filter_chain filters;
 };
 
 struct corpus {
@@ -38,30 +29,16 @@ struct corpus {
 
 static size_t compared;
 
-/* The tool labels the samples of a base; ours have no such label. */
-static bool means_base(struct str text)
-{
-	struct regex *re = NULL;
-	bool yes;
-
-	if (str_find(text, STR("=")) > 0 || regex_compile(text, 0, &re, NULL))
-		return false;
-	yes = regex_match(re, STR("pprof::base:true"));
-	regex_free(re);
-	return yes;
-}
-
 static void draw_cases(struct corpus *c, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct text_case *k = &c->cases[c->n++];
-		size_t option = i % OPTIONS, want = 1 + draw(&c->draw, CHAIN_MAX);
+		size_t option = i % FILTER_OPTIONS, want = 1 + draw(&c->draw, FILTERS_MAX);
 
 		*k = (struct text_case){ .rows = draw(&c->draw, 3) * 4 };
-		while (k->n < want && option < OPTIONS) {
-			bool is_tag = !strncmp(options[option], "tag", 3);
-			struct str text = is_tag ? tag_expression(&c->values.arena, c->p, &c->draw) :
-									   frame_expression(&c->values.arena, c->p, &c->draw);
+		while (k->filters.n < want && option < FILTER_OPTIONS) {
+			struct str text = filter_expression(&c->values.arena, c->p, &c->draw, option);
+			bool is_tag = is_tag_filter(option);
 
 			if (is_tag && means_base(text))
 				text = STR("id=20:");
@@ -69,8 +46,7 @@ static void draw_cases(struct corpus *c, size_t n)
 			if (!is_tag && draw(&c->draw, 8) == 0) /* an expression that the header cuts */
 				text = str_of(arena_printf(&c->values.arena, STR_FMT "|%*s", STR_ARG(text),
 					50 + (int)draw(&c->draw, 40), "x"));
-			k->option[k->n] = option;
-			k->text[k->n++] = text;
+			chain_add(&k->filters, option, text);
 			option += 1 + draw(&c->draw, 3);
 		}
 	}
@@ -85,11 +61,9 @@ static bool ask_tool(const struct corpus *c)
 	for (size_t i = 0; i < c->n; i++) {
 		const struct text_case *k = &c->cases[i];
 
-		for (size_t o = 0; o < k->n; o++)
-			buf_printf(&script, "%s=" STR_FMT "\n", options[k->option[o]], STR_ARG(k->text[o]));
+		chain_set(&script, &k->filters);
 		buf_printf(&script, "nodecount=%zu\ntop >%s/case%zu\n", k->rows, oracle_dir(), i);
-		for (size_t o = 0; o < k->n; o++)
-			buf_printf(&script, "%s=\n", options[k->option[o]]);
+		chain_unset(&script, &k->filters);
 	}
 	ok = oracle_write(buf_str(&script), oracle_dir(), "script") &&
 		oracle_run(&out,
@@ -99,18 +73,6 @@ static bool ask_tool(const struct corpus *c)
 	buf_release(&script);
 	buf_release(&out);
 	return ok;
-}
-
-static void query_of(struct buf *out, const struct text_case *k)
-{
-	for (size_t i = k->n; i-- > 0;)
-		buf_printf(out, "%s(", options[k->option[i]]);
-	buf_add_char(out, 'x');
-	for (size_t i = 0; i < k->n; i++) {
-		buf_add_cstr(out, ", ");
-		buf_add_quoted(out, k->text[i]);
-		buf_add_char(out, ')');
-	}
 }
 
 static void compare_case(struct corpus *c, const char *what, size_t i)
@@ -125,7 +87,7 @@ static void compare_case(struct corpus *c, const char *what, size_t i)
 	struct err err;
 
 	arena_init(&a, 0);
-	query_of(&text, k);
+	chain_query(&text, &k->filters);
 	snprintf(name, sizeof(name), "case%zu", i);
 	snprintf(
 		label, sizeof(label), "%s, %zu rows of " STR_FMT, what, k->rows, STR_ARG(buf_str(&text)));

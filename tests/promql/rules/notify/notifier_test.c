@@ -389,7 +389,7 @@ TEST(configuration)
 	receiver_stop(&b);
 }
 
-/* What waits and what is under way goes over to the new configuration. */
+/* Waiting alerts and those under way move to the new configuration. */
 TEST(configuration_while_sending)
 {
 	struct fixture f;

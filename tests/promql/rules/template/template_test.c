@@ -31,7 +31,7 @@ static enum err_code answer(void *ctx, struct arena *a, struct str expr,
 	return ERR_OK;
 }
 
-/* What a template makes, or the message of its fault. */
+/* The output of a template, or its error. */
 static void render(const char *text, double value, struct buf *out)
 {
 	struct template_data d = { .labels = { labels, 3 },
