@@ -10,10 +10,11 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "promql/changed_words.h"
-#include "promql/frames.h"
+#include "promql/eval.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/plan.h"
+#include "promql/profiles/frames.h"
 
 #define SLICE_MIN_NS (5 * NS_PER_S)
 #define SLICE_MAX_NS NS_PER_MIN /* unless a window would have more than SLICES_MAX */

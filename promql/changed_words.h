@@ -9,7 +9,7 @@
 #define PROMQL_CHANGED_WORDS_H
 
 #include "promql/changed/statistic.h"
-#include "promql/eval.h"
+#include "promql/value/evaluation.h"
 
 struct changed_slices { /* of a side */
 	uint32_t all, present, first; /* the first that is present */

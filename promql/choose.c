@@ -12,14 +12,13 @@
 
 #include "base/array.h"
 #include "base/map.h"
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 #include "promql/numeric.h"
 #include "promql/plan.h"
 #include "promql/reader.h"
 #include "promql/syntax/type_names.h"
 
 #define TYPE_LABEL "__type__"
-#define SAMPLE_PREFIX "sample_"
 
 /* ---- where ---- */
 
@@ -48,26 +47,10 @@ struct time_window selector_window(const struct eval *ev, const struct selector 
 
 /* ---- whose label ---- */
 
-enum label_source label_source(
-	struct labels metric, const struct partition *p, struct str name, struct str *key)
-{
-	struct str rest = { name.ptr + strlen(SAMPLE_PREFIX), name.len - strlen(SAMPLE_PREFIX) };
-
-	if (labels_has(metric, name))
-		return LABEL_OF_SERIES;
-	*key = name;
-	if (sym_has_label_key(p, name))
-		return LABEL_OF_SAMPLES;
-	if (!str_has_prefix(name, STR(SAMPLE_PREFIX)) || !sym_has_label_key(p, rest))
-		return LABEL_NOWHERE;
-	*key = rest;
-	return LABEL_OF_SAMPLES;
-}
-
 /* Tested here and not by the database: it may be about a sample's label of another name. */
 static bool is_withheld(const struct matcher *m)
 {
-	return str_is(m->name, TYPE_LABEL) || str_has_prefix(m->name, STR(SAMPLE_PREFIX));
+	return str_is(m->name, TYPE_LABEL) || str_has_prefix(m->name, STR(SAMPLE_LABEL_PREFIX));
 }
 
 /* One of all epochs of a series may pass the matchers that the database was not asked. */

@@ -9,7 +9,7 @@
 #ifndef PROMQL_CHOOSE_H
 #define PROMQL_CHOOSE_H
 
-#include "promql/profiles.h"
+#include "promql/profiles/profiles.h"
 
 /* How a selector's series are put together. */
 struct merging {
@@ -109,16 +109,5 @@ MUST_CHECK enum err_code choose_check_types(
 /* In ev->whole. */
 MUST_CHECK enum err_code choose_set(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct chosen_set *out, struct err *err);
-/* ---- labels of samples ---- */
-
-enum label_source {
-	LABEL_NOWHERE,
-	LABEL_OF_SERIES,
-	LABEL_OF_SAMPLES, /* *key is its name there */
-};
-
-/* The owner of label `name`: the series, else the samples. sample_<name> is always the samples'. */
-enum label_source label_source(
-	struct labels metric, const struct partition *p, struct str name, struct str *key);
 
 #endif

@@ -6,7 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
+#include "promql/eval.h"
 #include "promql/numeric.h"
 #include "tsdb/columns/number_chunk.h"
 

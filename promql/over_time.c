@@ -8,7 +8,7 @@
  */
 #include "promql/over_time.h"
 #include "base/clock.h"
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/unit.h"

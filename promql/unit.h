@@ -12,7 +12,7 @@
 #ifndef PROMQL_UNIT_H
 #define PROMQL_UNIT_H
 
-#include "promql/eval.h"
+#include "promql/value/evaluation.h"
 
 #define UNIT_RATIO "ratio"
 

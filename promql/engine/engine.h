@@ -14,7 +14,7 @@
 #ifndef PROMQL_ENGINE_ENGINE_H
 #define PROMQL_ENGINE_ENGINE_H
 
-#include "promql/value.h"
+#include "promql/value/value.h"
 
 struct engine;
 struct query;

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 #include "promql/engine/engine_internal.h"
+#include "promql/eval.h"
 #include "promql/numeric.h"
 #include "promql/over_time.h"
 #include "promql/unit.h"

@@ -17,6 +17,7 @@
 
 #include "base/map.h"
 #include "promql/engine/engine_internal.h"
+#include "promql/eval.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/unit.h"

@@ -1,6 +1,6 @@
 /*
  * Texts of filters: the second argument of focus(), tagfocus() and their like, compiled. The check
- * compiles them to see if they are valid, the evaluator (promql/filter.h) to use them.
+ * compiles them to see if they are valid, the evaluator (promql/profiles/filter.h) to use them.
  *
  * Of stacks: a regular expression that is not anchored. Of tags: "key=VALUES" or "VALUES". VALUES
  * is a range of numbers ("32kb", ":64kb", "4mb:", "12kb:64mb"); a text that is none is a list of

@@ -24,7 +24,7 @@ enum function_id {
 	FN_CUM_SHARE,
 	FN_TOTAL, /* total(profiles) -> costs */
 	FN_RATE, /* rate(sel[5m]) -> profiles; *_over_time give profiles too */
-	/* filters of profiles: promql/filter.h */
+	/* filters of profiles: promql/profiles/filter.h */
 	FN_FOCUS, /* focus(profiles, expression) -> profiles */
 	FN_IGNORE,
 	FN_HIDE,
@@ -97,7 +97,7 @@ enum function_flags {
 	FUNCTION_WITHOUT = 4,
 	FUNCTION_ON = 8, /* on and ignoring */
 	FUNCTION_FRAMES_BY = 16, /* by may name frame fields as well as labels */
-	FUNCTION_FILTER = 32, /* (profiles, expression): promql/filter.h */
+	FUNCTION_FILTER = 32, /* (profiles, expression): promql/profiles/filter.h */
 };
 
 /* Beside the VALUE_* bits of an argument: what the argument must be as an expression. */

@@ -5,8 +5,8 @@
  */
 #include "base/quote.h"
 #include "base/regex.h"
-#include "promql/filter.h"
-#include "promql/profiles.h"
+#include "promql/profiles/filter.h"
+#include "promql/profiles/profiles.h"
 #include "promql/syntax/check.h"
 #include "tests/oracle.h"
 #include "tests/promql/expressions.h"

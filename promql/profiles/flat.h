@@ -1,13 +1,13 @@
 /*
  * flat(), cum() and their shares: costs of functions, or of whatever `by` names.
  *
- * Errors:  as eval.h.
+ * Errors:  as promql/value/evaluation.h.
  * Threads: one query, one thread.
  */
-#ifndef PROMQL_FLAT_H
-#define PROMQL_FLAT_H
+#ifndef PROMQL_PROFILES_FLAT_H
+#define PROMQL_PROFILES_FLAT_H
 
-#include "promql/eval.h"
+#include "promql/value/evaluation.h"
 
 struct flat_options {
 	bool cum, share;
@@ -15,7 +15,8 @@ struct flat_options {
 	struct name_list labels;
 	const struct matcher *matchers; /* on frames */
 	size_t matchers_n;
-	const struct expr *filters; /* filter.h: filters that wait below it; may be NULL */
+	const struct expr
+		*filters; /* promql/profiles/filter.h: filters that wait below it; may be NULL */
 };
 /* Only the names of functions, and labels of series, are asked for. */
 bool flat_by_name(const struct flat_options *o);

@@ -9,10 +9,10 @@
  * Threads:   one query, one thread.
  * Source:    google/pprof, internal/graph: names of what has no function.
  */
-#ifndef PROMQL_FRAMES_H
-#define PROMQL_FRAMES_H
+#ifndef PROMQL_PROFILES_FRAMES_H
+#define PROMQL_PROFILES_FRAMES_H
 
-#include "promql/profiles.h"
+#include "promql/profiles/profiles.h"
 
 #define FRAME_BIT(field) (1u << (field))
 #define GROUP_NONE UINT32_MAX

@@ -5,7 +5,7 @@
  * compared in place of the content.
  */
 #include "base/map.h"
-#include "promql/profiles.h"
+#include "promql/profiles/profiles.h"
 
 struct digest {
 	uint64_t v[2];

@@ -5,10 +5,10 @@
  * Ownership: results live in eval.arena.
  * Threads:   one query, one thread.
  */
-#ifndef PROMQL_COSTS_H
-#define PROMQL_COSTS_H
+#ifndef PROMQL_COSTS_COSTS_H
+#define PROMQL_COSTS_COSTS_H
 
-#include "promql/eval.h"
+#include "promql/value/evaluation.h"
 
 /* ---- aggregate.c ---- */
 

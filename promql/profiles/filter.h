@@ -28,11 +28,11 @@
  * Threads:   one query, one thread.
  * Source:    google/pprof: profile/filter.go, profile/prune.go, internal/driver/driver_focus.go.
  */
-#ifndef PROMQL_FILTER_H
-#define PROMQL_FILTER_H
+#ifndef PROMQL_PROFILES_FILTER_H
+#define PROMQL_PROFILES_FILTER_H
 
-#include "promql/eval.h"
 #include "promql/syntax/filter_text.h"
+#include "promql/value/evaluation.h"
 
 /* Filters under e wait below its merges. */
 bool filters_wait(const struct expr *e);

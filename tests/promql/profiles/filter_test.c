@@ -1,4 +1,4 @@
-#include "promql/filter.h"
+#include "promql/profiles/filter.h"
 
 #include "promql/syntax/check.h"
 #include "tests/promql/world.h"

@@ -2,7 +2,7 @@
  * Profiles times a number: each cell rounded by itself, so the epochs of a stack are joined first.
  * Of fractions the exponent takes the number's own, and costs do not grow.
  */
-#include "promql/profiles.h"
+#include "promql/profiles/profiles.h"
 
 #include <assert.h>
 #include <math.h>

@@ -4,7 +4,7 @@
  * Source: Prometheus's engine: which side's value a comparison keeps, which labels stay, when a
  * match is ambiguous.
  */
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 
 #include <math.h>
 

@@ -4,11 +4,11 @@
 #include <math.h>
 
 #include "base/array.h"
-#include "promql/costs.h"
-#include "promql/filter.h"
-#include "promql/flat.h"
-#include "promql/frames.h"
-#include "promql/profiles.h"
+#include "promql/costs/costs.h"
+#include "promql/profiles/filter.h"
+#include "promql/profiles/flat.h"
+#include "promql/profiles/frames.h"
+#include "promql/profiles/profiles.h"
 
 struct flat {
 	struct eval *ev;

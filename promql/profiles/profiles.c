@@ -4,15 +4,14 @@
  * Merging groups elements by labels. A label that samples carry splits an element: each of its
  * cells goes where its label set says.
  */
-#include "promql/profiles.h"
+#include "promql/profiles/profiles.h"
 
 #include <assert.h>
 #include <math.h>
 
 #include "base/array.h"
 #include "base/map.h"
-#include "promql/choose.h"
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 #include "tsdb/symbols/partition.h" /* sort_keys */
 
 /* ---- cells ---- */
@@ -109,6 +108,25 @@ bool profile_type_eq(const struct profile_type *a, const struct profile_type *b)
 	return str_eq(a->name, b->name) && str_eq(a->sample_type, b->sample_type) &&
 		str_eq(a->sample_unit, b->sample_unit) && str_eq(a->period_type, b->period_type) &&
 		str_eq(a->period_unit, b->period_unit) && a->delta == b->delta;
+}
+
+/* ---- labels of samples ---- */
+
+enum label_source label_source(
+	struct labels metric, const struct partition *p, struct str name, struct str *key)
+{
+	struct str rest = { name.ptr + strlen(SAMPLE_LABEL_PREFIX),
+		name.len - strlen(SAMPLE_LABEL_PREFIX) };
+
+	if (labels_has(metric, name))
+		return LABEL_OF_SERIES;
+	*key = name;
+	if (sym_has_label_key(p, name))
+		return LABEL_OF_SAMPLES;
+	if (!str_has_prefix(name, STR(SAMPLE_LABEL_PREFIX)) || !sym_has_label_key(p, rest))
+		return LABEL_NOWHERE;
+	*key = rest;
+	return LABEL_OF_SAMPLES;
 }
 
 /* ---- rounding ---- */

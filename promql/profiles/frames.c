@@ -6,7 +6,7 @@
  * (the symbols mark recursion, by function); only where one name stands for several functions, or
  * groups are not functions, are the ancestors asked.
  */
-#include "promql/frames.h"
+#include "promql/profiles/frames.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "base/array.h"
 #include "base/map.h"
-#include "promql/frame.h"
+#include "promql/profiles/frame.h"
 
 /* The frames of a location, per partition. */
 struct frames_of {

@@ -6,9 +6,9 @@
  * each id that there could be.
  */
 #include "base/regex.h"
-#include "promql/filter.h"
-#include "promql/frame.h"
-#include "promql/profiles.h"
+#include "promql/profiles/filter.h"
+#include "promql/profiles/frame.h"
+#include "promql/profiles/profiles.h"
 #include "tsdb/symbols/derive.h"
 
 /* ---- sets of ids ---- */

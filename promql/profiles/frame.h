@@ -5,10 +5,10 @@
  * Threads:   any.
  * Source:    google/pprof, internal/graph.
  */
-#ifndef PROMQL_FRAME_H
-#define PROMQL_FRAME_H
+#ifndef PROMQL_PROFILES_FRAME_H
+#define PROMQL_PROFILES_FRAME_H
 
-#include "promql/value.h"
+#include "promql/value/value.h"
 #include "proto/report/frame_text.h"
 
 /* The function's name; without one, or without a line (NULL), the binary's. */

@@ -1,6 +1,6 @@
 #include <math.h>
 
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 #include "promql/syntax/check.h"
 #include "tests/check.h"
 

@@ -3,7 +3,7 @@
  * a look-up.
  */
 #include "base/regex.h"
-#include "promql/filter.h"
+#include "promql/profiles/filter.h"
 #include "proto/report/pprof_unit.h"
 
 /* ---- units ---- */

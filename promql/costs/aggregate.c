@@ -4,7 +4,7 @@
  *
  * Source: Prometheus's engine, for what NaN does and which labels stay.
  */
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 
 #include <assert.h>
 #include <math.h>

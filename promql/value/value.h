@@ -10,8 +10,8 @@
  * Ownership: everything lives in the query's arena; partitions live as long as the querier.
  * Threads:   one query, one thread.
  */
-#ifndef PROMQL_VALUE_H
-#define PROMQL_VALUE_H
+#ifndef PROMQL_VALUE_VALUE_H
+#define PROMQL_VALUE_VALUE_H
 
 #include "tsdb/db.h"
 

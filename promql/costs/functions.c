@@ -3,7 +3,7 @@
  *
  * Source: Prometheus 2.42, promql/functions.go, for what NaN and Inf do.
  */
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 
 #include <assert.h>
 #include <math.h>

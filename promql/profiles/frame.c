@@ -1,4 +1,4 @@
-#include "promql/frame.h"
+#include "promql/profiles/frame.h"
 
 #include <inttypes.h>
 

@@ -3,13 +3,13 @@
  * is shown can be the change, or the two side by side. Where a side is a fraction, all are brought
  * to one exponent.
  */
-#include "promql/profiles.h"
+#include "promql/profiles/profiles.h"
 
 #include <assert.h>
 #include <math.h>
 
 #include "base/map.h"
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 
 struct pair {
 	struct labels metric;

@@ -1,5 +1,6 @@
 #include "base/gzip/gzip.h"
-#include "promql/flat.h"
+#include "promql/profiles/flat.h"
+#include "promql/profiles/profiles.h"
 #include "tests/draw.h"
 #include "tests/oracle.h"
 #include "tests/values.h"

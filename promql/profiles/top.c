@@ -2,7 +2,7 @@
  * top(): the rows of `go tool pprof -top -nodecount=k -nodefraction=0`. Fractions are summed and
  * ordered exactly, and rounded in the row.
  */
-#include "promql/frames.h"
+#include "promql/profiles/frames.h"
 
 #include "proto/report/top_rows.h"
 

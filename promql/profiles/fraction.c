@@ -2,7 +2,7 @@
  * Profiles that are quotients: rates, means of levels. Each series is multiplied by a factor of its
  * own, so there is no common divisor; costs are kept in units of 2^-62 until they are shown.
  */
-#include "promql/profiles.h"
+#include "promql/profiles/profiles.h"
 
 #include <assert.h>
 #include <math.h>

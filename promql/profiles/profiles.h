@@ -5,10 +5,10 @@
  * Ownership: results live in eval.arena; inputs are not changed but where it says so.
  * Threads:   one query, one thread.
  */
-#ifndef PROMQL_PROFILES_H
-#define PROMQL_PROFILES_H
+#ifndef PROMQL_PROFILES_PROFILES_H
+#define PROMQL_PROFILES_PROFILES_H
 
-#include "promql/eval.h"
+#include "promql/value/evaluation.h"
 
 /* ---- profiles.c ---- */
 
@@ -28,6 +28,20 @@ double profile_total_cost(const struct profile_value *p);
 /* Sorts cells by (stack, label set) and adds equal ones; wide (may be NULL) goes with them. */
 MUST_CHECK enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err);
 bool profile_type_eq(const struct profile_type *a, const struct profile_type *b);
+
+/* ---- labels of samples ---- */
+
+#define SAMPLE_LABEL_PREFIX "sample_"
+
+enum label_source {
+	LABEL_NOWHERE,
+	LABEL_OF_SERIES,
+	LABEL_OF_SAMPLES, /* *key is its name there */
+};
+
+/* The owner of label `name`: the series, else the samples. sample_<name> is always the samples'. */
+enum label_source label_source(
+	struct labels metric, const struct partition *p, struct str name, struct str *key);
 
 /* ---- scale.c ---- */
 
@@ -86,5 +100,10 @@ MUST_CHECK enum err_code profiles_whole(
 MUST_CHECK enum err_code profiles_diff(struct eval *ev, const struct expr *e,
 	const struct value *new_side, const struct value *base_side, enum grouping matching,
 	struct name_list labels, bool normalized, struct value *out, struct err *err);
+
+/* ---- top.c ---- */
+
+MUST_CHECK enum err_code profiles_top(
+	struct eval *ev, const struct value *in, double k, struct value *out, struct err *err);
 
 #endif

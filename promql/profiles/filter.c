@@ -1,5 +1,5 @@
-#include "promql/filter.h"
-#include "promql/profiles.h"
+#include "promql/profiles/filter.h"
+#include "promql/profiles/profiles.h"
 
 static enum err_code filter_parts(struct eval *ev, struct arena *scratch, const struct filter *f,
 	struct profile_value *p, struct err *err)
