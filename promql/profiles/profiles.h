@@ -14,10 +14,6 @@
 
 /* Rounds what is not rounded, drops cells that became zero, fills in the totals. */
 MUST_CHECK enum err_code profiles_round(struct eval *ev, struct value *v, struct err *err);
-MUST_CHECK enum err_code profiles_merge(struct eval *ev, const struct value *in,
-	enum grouping grouping, struct name_list labels, struct value *out, struct err *err);
-/* Some part's samples carry a label of the list that the element does not. */
-bool profiles_need_split(const struct value *in, struct name_list labels);
 /*
  * value_total, base_total from the cells, and total unless the profile is filtered; ERR_LIMIT where
  * a sum passes 64 bits.
@@ -42,6 +38,13 @@ enum label_source {
 /* The owner of label `name`: the series, else the samples. sample_<name> is always the samples'. */
 enum label_source label_source(
 	struct labels metric, const struct partition *p, struct str name, struct str *key);
+
+/* ---- merge.c ---- */
+
+MUST_CHECK enum err_code profiles_merge(struct eval *ev, const struct value *in,
+	enum grouping grouping, struct name_list labels, struct value *out, struct err *err);
+/* Some part's samples carry a label of the list that the element does not. */
+bool profiles_need_split(const struct value *in, struct name_list labels);
 
 /* ---- scale.c ---- */
 
