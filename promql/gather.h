@@ -12,7 +12,7 @@
 #ifndef PROMQL_GATHER_H
 #define PROMQL_GATHER_H
 
-#include "promql/plan.h"
+#include "promql/choose.h"
 
 /* The database adds to these. */
 struct sums {

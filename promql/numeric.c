@@ -1,7 +1,6 @@
 #include "promql/numeric.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "promql/plan.h"

@@ -11,6 +11,7 @@
 #include "promql/costs/costs.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
+#include "promql/syntax/functions.h"
 #include "promql/unit.h"
 
 static enum over_time over_of(const struct expr *e)

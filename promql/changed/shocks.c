@@ -19,7 +19,6 @@
  * expected is a table for all functions at once, and a function's likelihood a product with it.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "promql/changed/internal.h"
 

@@ -6,13 +6,13 @@
  */
 #include "promql/costs/costs.h"
 
-#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/json.h"
 #include "base/map.h"
+#include "promql/syntax/functions.h"
 
 /* ---- labels ---- */
 

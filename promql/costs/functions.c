@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "promql/syntax/functions.h"
 
 /* ---- labels stay apart ---- */
 

@@ -4,6 +4,7 @@
  * Source: Prometheus 2.42, promql/functions.go.
  */
 #include "promql/costs/costs.h"
+#include "promql/syntax/functions.h"
 
 #define LABEL_MADE_MAX (64u << 10) /* bytes of a value: chains of these double it at each turn */
 #define LABEL_WORK_MAX (16u << 20)

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/memory_pool.h"
 #include "base/metrics.h"
 #include "base/self/heap.h"
 #include "promql/syntax/check.h"

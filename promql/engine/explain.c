@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "promql/numeric.h"
 #include "promql/plan.h"
 
 /* ---- what both say ---- */

@@ -9,6 +9,7 @@
 #include "promql/profiles/filter.h"
 #include "promql/profiles/frame.h"
 #include "promql/profiles/profiles.h"
+#include "proto/report/frame_text.h"
 #include "tsdb/symbols/derive.h"
 
 /* ---- sets of ids ---- */

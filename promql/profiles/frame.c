@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 
+#include "proto/report/frame_text.h"
 #include "proto/report/prune.h"
 
 /* ---- names ---- */

@@ -9,7 +9,6 @@
 #define PROMQL_PROFILES_FRAME_H
 
 #include "promql/value/value.h"
-#include "proto/report/frame_text.h"
 
 /* The function's name; without one, or without a line (NULL), the binary's. */
 struct str frame_name(struct arena *a, const struct partition *p, const struct sym_location *l,

@@ -15,6 +15,7 @@
 #include "base/array.h"
 #include "base/map.h"
 #include "promql/profiles/frame.h"
+#include "proto/report/frame_text.h"
 
 /* The frames of a location, per partition. */
 struct frames_of {

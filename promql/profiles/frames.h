@@ -12,7 +12,8 @@
 #ifndef PROMQL_PROFILES_FRAMES_H
 #define PROMQL_PROFILES_FRAMES_H
 
-#include "promql/profiles/profiles.h"
+#include "promql/syntax/functions.h"
+#include "promql/value/evaluation.h"
 
 #define FRAME_BIT(field) (1u << (field))
 #define GROUP_NONE UINT32_MAX

@@ -4,6 +4,7 @@
  */
 #include "promql/profiles/frames.h"
 
+#include "promql/profiles/profiles.h"
 #include "proto/report/top_rows.h"
 
 struct ranking {

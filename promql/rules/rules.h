@@ -16,7 +16,6 @@
 
 #include "base/labels.h"
 #include "base/yaml/yaml.h"
-#include "promql/value/value.h"
 
 #define RULES_FILE_BYTES_MAX YAML_FILE_BYTES_MAX
 #define RULES_FILES_MAX 1000u

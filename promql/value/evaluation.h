@@ -15,7 +15,6 @@
 #define PROMQL_VALUE_EVALUATION_H
 
 #include "promql/syntax/ast.h"
-#include "promql/syntax/functions.h"
 #include "promql/syntax/parse.h"
 #include "promql/value/value.h"
 

@@ -4,7 +4,6 @@
  * samples; so with steps that are evaluated side by side, with their limits, and with what windows
  * that follow each other share. And workers by themselves.
  */
-#include <stdlib.h>
 
 #include "promql/engine/engine_internal.h"
 #include "tests/draw.h"
