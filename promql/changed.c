@@ -1,7 +1,7 @@
 /*
  * changed() and changed_interval(): read both windows slice by slice, each series by itself, and
- * hand the flat costs of its functions to the statistic. A slice is read as a selector with a
- * window of its own would be, so matchers, limits and rounding are those of every other query;
+ * hand the flat costs of its functions to the statistic. A slice is read like a selector with that
+ * window, so matchers, limits and rounding are those of every other query;
  * series are selected once. changed_words.c adds the infos: which data the answer is based on.
  */
 #include "promql/changed.h"
@@ -240,7 +240,10 @@ static enum err_code report_bound(
 	return add_cost(g, &b, is_high ? c->high : c->low, out, err);
 }
 
-/* Both bounds of each function; where nothing can be said of any one, those of all. */
+/*
+ * Writes both bounds of each function. If nothing can be said of any function, it writes -1 and 1
+ * once for all of them.
+ */
 static enum err_code report_intervals(
 	struct comparison *g, const struct change_output *found, struct value *out, struct err *err)
 {

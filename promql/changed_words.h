@@ -1,6 +1,6 @@
 /*
- * What changed() says beside its answer: changed, not changed by more than so much, or that it
- * cannot tell yet, and why.
+ * The infos of changed(): changed, not changed by more than so much, or that it cannot tell yet,
+ * and why.
  *
  * Errors:    ERR_NOMEM, ERR_LIMIT.
  * Threads:   one query, one thread.

@@ -1,10 +1,9 @@
 /*
  * From a selector to series and columns.
  *
- * A name is looked up as written first: a series that is named exactly so wins over a reading as
- * a short profile type. Matchers are the database's to test where they are about labels of series;
- * what is about labels of samples is noted per series here and tested when cells are read
- * (gather.c).
+ * A name is looked up as written first: a series with exactly this name wins over a reading as a
+ * short profile type. The database tests matchers of series' labels. Matchers of samples' labels
+ * are noted here per series, and gather.c tests them when it reads cells.
  */
 #include "promql/choose.h"
 
@@ -75,8 +74,8 @@ static bool is_selected(const struct selector *s, const struct db_series *series
 }
 
 /*
- * What the matchers ask of samples of one epoch. Where none of them has the label it is "" for all
- * of them: they pass together, or none does. The answer is as if each was tested.
+ * Notes what the matchers ask of samples of one epoch. If no sample has the label, it is "" for all
+ * of them, so they all pass or none does. The answer is as if each sample was tested.
  */
 static void ask_samples(const struct selector *s, struct chosen *c)
 {
@@ -163,7 +162,7 @@ static enum err_code find_series(
 		return find_named(x, name, false, out, n, err);
 	x->has_pattern = type_pattern_parse(name, &x->pattern);
 	if (x->has_pattern && !str_eq(x->pattern.name, name)) {
-		/* Whether there is such a series does not depend on the other matchers. */
+		/* The other matchers do not decide if there is such a series. */
 		if ((rc = find_named(x, name, true, &exact, &exact_n, err)))
 			return rc;
 		if (exact_n == 0)
@@ -303,7 +302,7 @@ static bool group_eq(const void *ctx, const void *key, uint32_t id)
 		*(const struct labels *)key, ((const struct choosing *)ctx)->group_metrics[id]);
 }
 
-/* metric may be in the scratch; where the group is new it is copied. */
+/* metric may be in the scratch memory; a new group gets a copy. */
 static enum err_code find_group(
 	struct choosing *x, struct labels metric, uint32_t *out, struct err *err)
 {
@@ -356,7 +355,9 @@ static bool wants_sample_labels(const struct eval *ev, const struct db_series *s
 	return false;
 }
 
-/* A series' epochs, with what is asked of their samples; none where the matchers leave it out. */
+/*
+ * A series' epochs, with what is asked of their samples; none if the matchers leave the series out.
+ */
 static enum err_code find_epochs(struct choosing *x, const struct db_series *series, size_t n,
 	struct epochs *out, struct err *err)
 {

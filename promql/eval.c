@@ -110,8 +110,8 @@ static enum err_code select_noted(struct eval *ev, const struct expr *e, const s
 }
 
 /*
- * Selectors and merges of them; gauges come out not rounded, so that rounding happens once. Filters
- * of them and of merges are left out: they wait for filters_apply, and they want cells.
+ * Selectors and merges of them. Gauges come out unrounded, so that rounding happens once. Filters
+ * below merges are left out here: filters_apply applies them later, and they need cells.
  */
 static enum err_code eval_merging(
 	struct eval *ev, const struct expr *e, enum want want, struct value *out, struct err *err)
@@ -251,7 +251,7 @@ static enum err_code call_flat(
 		o.matchers = e->call.args[1]->selector.matchers;
 		o.matchers_n = e->call.args[1]->selector.matchers_n;
 	}
-	/* Not rounded yet: what `by` adds up is rounded behind the sum. */
+	/* Not rounded yet: sums over `by` are rounded at the end. */
 	if ((rc = eval_merging(
 			 ev, e->call.args[0], flat_by_name(&o) ? WANT_NAMES : WANT_CELLS, &p, err)) ||
 		(rc = require(ev, e, e->call.args[0], &p, VALUE_PROFILES, err)))

@@ -152,7 +152,7 @@ static enum err_code read_slice(
 	return ERR_OK;
 }
 
-/* How many of the times are at or before t. */
+/* The number of times at or before t. */
 static size_t count_until(const struct numeric_values *v, int64_t t)
 {
 	size_t lo = 0, hi = v->n, mid;

@@ -1,5 +1,5 @@
 /*
- * Functions of costs that look at nothing but values.
+ * Functions of costs that use only values, not labels.
  *
  * Source: Prometheus 2.42, promql/functions.go, for what NaN and Inf do.
  */
@@ -100,7 +100,7 @@ static double apply(enum function_id fn, double v, const double *args)
 	}
 }
 
-/* Names go: what comes out is not what the name says. */
+/* The name is dropped: the result is no longer what the name says. */
 static enum err_code map_costs(struct eval *ev, enum function_id fn, const struct value *in,
 	const double *args, struct value *out, struct err *err)
 {

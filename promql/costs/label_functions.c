@@ -1,5 +1,5 @@
 /*
- * Functions of costs that look at labels: label_replace, label_join, absent.
+ * Functions of costs that use labels: label_replace, label_join, absent.
  *
  * Source: Prometheus 2.42, promql/functions.go.
  */

@@ -1,6 +1,6 @@
 /*
- * How a plan is shown: as a tree of JSON objects, and as text with a line per expression and lines
- * for what each selector reads.
+ * Shows a plan as a tree of JSON objects, and as text: a line per expression, and lines for what
+ * each selector reads.
  */
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /*
- * Differences: new minus base, element by element. Both sides of each cell are kept, so that what
- * is shown can be the change, or the two side by side. Where a side is a fraction, all are brought
- * to one exponent.
+ * Differences: new minus base, element by element. Each cell keeps both sides, so that an answer
+ * can show the change or the two side by side. If one side is a fraction, all elements get one
+ * exponent.
  */
 #include "promql/profiles/profiles.h"
 
@@ -177,7 +177,7 @@ static void join(struct profile_value *out, const struct profile_value *p)
 		out->end_ns = p->end_ns;
 }
 
-/* Those of the base on top of those of the new side. */
+/* Puts the base's filters on top of those of the new side. */
 static enum err_code join_filters(struct pairing *x, const struct profile_value *a,
 	const struct profile_value *b, struct profile_value *out, struct err *err)
 {

@@ -1,8 +1,8 @@
 /*
- * One stack in several epochs of a job has an id in each. Costs that are rounded must be one cell
- * then, or an answer would depend on where epochs began: equal cells are found by what they stand
- * for, everything that makes a stack a stack of its own within an epoch. Hashes of 128 bits are
- * compared in place of the content.
+ * A stack that is in several epochs of a job has an id in each. Before rounding its costs must
+ * become one cell, or an answer would depend on where epochs begin. So stacks are compared by
+ * content: everything that tells stacks of one epoch apart. Hashes of 128 bits are compared instead
+ * of the content itself.
  */
 #include "base/map.h"
 #include "promql/profiles/profiles.h"
@@ -166,7 +166,7 @@ static enum err_code add_cell(
 	return ERR_OK;
 }
 
-/* Adds cells that are there already to those; the part's own are 0 then. */
+/* Adds the part's cells to equal cells that are there already, and sets the part's own to 0. */
 static enum err_code join_cells(struct joining *x, struct part *part, struct err *err)
 {
 	struct reading r = { 0 };

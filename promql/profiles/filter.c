@@ -77,7 +77,9 @@ static enum err_code apply(struct eval *ev, const struct expr *e, struct value *
 	return rc;
 }
 
-/* Samples were split by their labels before the filter: what it leaves nothing of was never there.
+/*
+ * Samples were split by their labels before the filter, so an element that loses all its samples is
+ * left out.
  */
 static void drop_empty(struct value *v)
 {

@@ -34,9 +34,9 @@
 #include "promql/syntax/filter_text.h"
 #include "promql/value/evaluation.h"
 
-/* Filters under e wait below its merges. */
+/* True if filters under e wait below its merges. */
 bool filters_wait(const struct expr *e);
-/* Those applied, innermost first, to rounded profiles; in place. */
+/* Applies them, innermost first, to rounded profiles; in place. */
 MUST_CHECK enum err_code filters_apply(
 	struct eval *ev, const struct expr *e, struct value *v, struct err *err);
 

@@ -1,9 +1,9 @@
 /*
  * Filters of stacks, one part at a time. The nodes that cells use are numbered densely, in the
- * order of their ids, so parents stay below their children: one pass says what becomes of each
- * node, a second one makes a derived partition of those that are left. A location is looked at
- * once, a function's names are matched once; the rest is arrays by dense numbers, and a bit for
- * each id that there could be.
+ * order of their ids, so parents stay below their children. One pass decides what becomes of each
+ * node, a second one makes a derived partition of the nodes that are left. A location is looked at
+ * once, and a function's names are matched once. All else are arrays by dense numbers, and a bit
+ * for each possible id.
  */
 #include "base/regex.h"
 #include "promql/profiles/filter.h"
@@ -239,8 +239,8 @@ static uint32_t find_line(struct stacks *s, const struct place *at, bool outermo
 }
 
 /*
- * Filters that make frames vanish: matches is that nothing is left of the location. The others:
- * that it matches.
+ * For filters that remove frames, `matches` says that nothing is left of the location. For the
+ * others it says that the location matches.
  */
 static enum err_code judge_place(struct stacks *s, struct place *at, struct err *err)
 {
@@ -348,7 +348,7 @@ static bool stays(const struct stacks *s, uint32_t node)
 	case FN_IGNORE:
 		return node != 0 && !(s->state[node] & NODE_SEEN);
 	default:
-		return true; /* hide and show: where something is left of it */
+		return true; /* hide and show: something is left of it */
 	}
 }
 

@@ -1,6 +1,6 @@
 /*
- * tagfocus and tagignore: which label sets their texts match. A label set is tested once; a cell is
- * a look-up.
+ * tagfocus and tagignore: finds the label sets that the texts match. A label set is tested once; a
+ * cell is a look-up.
  */
 #include "base/regex.h"
 #include "promql/profiles/filter.h"

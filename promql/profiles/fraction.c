@@ -1,6 +1,6 @@
 /*
- * Profiles that are quotients: rates, means of levels. Each series is multiplied by a factor of its
- * own, so there is no common divisor; costs are kept in units of 2^-62 until they are shown.
+ * Profiles that are quotients: rates, means of levels. Each series has its own factor, so there is
+ * no common divisor. Costs are kept in units of 2^-62 until they are shown.
  */
 #include "promql/profiles/profiles.h"
 
@@ -40,9 +40,9 @@ static struct factor product(whole a, whole b, whole c, whole d)
 }
 
 /*
- * Rows of a delta say how much of their interval was profiled. Levels come multiplied by their
- * intervals: divided by the sum of them that is a mean, in which each scrape counts by the time it
- * stands for, and the sum is the mean of as many scrapes.
+ * Rows of a delta say how much of their interval was profiled. Values of levels come multiplied by
+ * their intervals. Divided by the sum of the intervals they are a mean, in which each scrape counts
+ * by its interval. The sum of levels is that mean times the number of scrapes.
  */
 struct factor over_factor(enum over_time over, const struct profile_type *type,
 	const struct sum_stats *stats, int64_t window_ns)
@@ -74,7 +74,7 @@ bool fraction_of(struct factor f, __int128 v, __int128 *out)
 
 /* ---- as whole numbers of 2^-exponent ---- */
 
-/* Half away from zero where bits are lost. */
+/* Rounds half away from zero if bits are lost. */
 bool cost_shift(int64_t v, int shift, int64_t *out)
 {
 	__int128 half, wide = v;

@@ -26,10 +26,7 @@ struct str frame_address_name(struct arena *a, const struct partition *p,
 bool frame_means_symbol(struct str expression);
 /* The mangled name of a function that is shown demangled, else "". */
 struct str frame_symbol(const struct partition *p, const struct sym_function *f);
-/*
- * Whether a matcher of functions matches f; name_matches: whether it matches the name that is
- * shown.
- */
+/* True if a matcher of functions matches f; name_matches: it matches the name that is shown. */
 bool frame_symbol_matches(const struct matcher *m, const struct partition *p,
 	const struct sym_function *f, bool name_matches);
 

@@ -1,10 +1,10 @@
 /*
  * flat is an addition per cell. cum is one backward pass over a partition's nodes, which turns
- * costs of stacks into costs of subtrees, and then an addition per node and group: a node adds its
+ * costs of stacks into costs of subtrees, and then an addition per node and group. A node adds its
  * subtree to a group unless an ancestor belongs to that group too, so each stack counts once, at
- * the group's outermost frame. Whether an ancestor does is known beforehand for almost all nodes
- * (the symbols mark recursion, by function); only where one name stands for several functions, or
- * groups are not functions, are the ancestors asked.
+ * the group's outermost frame. For almost all nodes the symbols already mark recursion, by
+ * function. Ancestors are looked at only if several functions share a name, or if groups are not
+ * functions.
  */
 #include "promql/profiles/frames.h"
 
@@ -214,8 +214,8 @@ static enum err_code group_of_frame(struct frames *f, const struct partition *p,
 /* ---- locations ---- */
 
 /*
- * Other queries may add symbols while we look; what our stacks refer to was there when they were
- * read, so all of it is counted.
+ * Other queries may add symbols meanwhile. The symbols of our stacks were there when the stacks
+ * were read, so all of them are counted.
  */
 static enum err_code find_ambiguous(struct frames *f, struct frames_of *t, struct err *err)
 {
@@ -407,8 +407,10 @@ static enum err_code above(struct frames *f, struct frames_of *t, uint32_t node,
 	return ERR_OK;
 }
 
-/* Where the symbols say that no function of the node stands above it, and each has its name for
- * itself, no frame can be of a group that an ancestor is of. */
+/*
+ * Ancestors are looked at only if a function of the node recurs, or shares its name with another
+ * function: else no ancestor can be in the same group.
+ */
 static enum err_code add_cum(struct frames *f, struct frames_of *t, uint32_t node,
 	uint32_t location, bool recursive, int64_t v, struct err *err)
 {

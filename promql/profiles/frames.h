@@ -1,8 +1,8 @@
 /*
- * Frames: groups of frames by what is asked of them (function, line, ...), and what each group
- * costs.
+ * Frames: groups of frames by the fields asked for (function, line, ...), and the costs of each
+ * group.
  *
- * A frame is one line of a location, or the location itself where it has no lines. Groups are found
+ * A frame is one line of a location, or the location itself if it has no lines. Groups are found
  * once per location and kept, so one framing serves all elements of a query.
  *
  * Ownership: groups' strings point into the symbols or into the arena. frames_close ends the rest.

@@ -73,7 +73,9 @@ static enum err_code add_piece(
 	return ERR_OK;
 }
 
-/* Keeps what all elements of a group share, and adds up the rest beside the cells. */
+/*
+ * Keeps the fields that all elements of a group share, and adds up the others, but not the cells.
+ */
 static void join_profile(struct group *into, const struct profile_value *p)
 {
 	struct profile_value *v = &into->p;

@@ -1,5 +1,6 @@
 /*
- * Profiles as sums of cells: sorted cells, totals, rounding; whose label a name is.
+ * Profiles as sums of cells: sorts and adds cells, computes totals, rounds. Finds out if a label
+ * belongs to the series or to the samples.
  */
 #include "promql/profiles/profiles.h"
 
@@ -77,8 +78,7 @@ enum err_code profile_totals(struct profile_value *p, struct err *err)
 			return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 		p->value_total += p->parts[i].names_total;
 	}
-	/* So that no sum of some cells, on either side or of their difference, can overflow later.
-	 */
+	/* Then no sum of some cells, of either side or of their difference, can overflow later. */
 	if (__builtin_add_overflow(value_abs, base_abs, &all))
 		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 	if (!p->filtered) {

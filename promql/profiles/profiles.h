@@ -2,7 +2,7 @@
  * Operators on profiles: merging, rounding, fractions, scaling, differences.
  *
  * Errors:    ERR_LIMIT: a cost or a sum exceeds 64 bits; ERR_INVALID with the place in the query.
- * Ownership: results live in eval.arena; inputs are not changed but where it says so.
+ * Ownership: results live in eval.arena; inputs are changed only if it says so.
  * Threads:   one query, one thread.
  */
 #ifndef PROMQL_PROFILES_PROFILES_H
@@ -15,11 +15,11 @@
 /* Rounds what is not rounded, drops cells that became zero, fills in the totals. */
 MUST_CHECK enum err_code profiles_round(struct eval *ev, struct value *v, struct err *err);
 /*
- * value_total, base_total from the cells, and total unless the profile is filtered; ERR_LIMIT where
- * a sum passes 64 bits.
+ * value_total, base_total from the cells, and total unless the profile is filtered; ERR_LIMIT if a
+ * sum passes 64 bits.
  */
 MUST_CHECK enum err_code profile_totals(struct profile_value *p, struct err *err);
-/* The sum of a profile's cells as it is shown; exact also where it is not rounded yet. */
+/* The sum of a profile's cells as it is shown; exact even before it is rounded. */
 double profile_total_cost(const struct profile_value *p);
 /* Sorts cells by (stack, label set) and adds equal ones; wide (may be NULL) goes with them. */
 MUST_CHECK enum err_code part_normalize(struct eval *ev, struct part *part, struct err *err);
@@ -91,7 +91,7 @@ bool fraction_of(struct factor f, __int128 v, __int128 *out);
 MUST_CHECK enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err);
 /* v / 2^shift, half away from zero; false: beyond 64 bits. */
 bool cost_shift(int64_t v, int shift, int64_t *out);
-/* The same profile with another exponent; ERR_LIMIT where it does not fit. Not its names. */
+/* The same profile with another exponent; ERR_LIMIT if it does not fit. Not its names. */
 MUST_CHECK enum err_code profile_with_exponent(struct eval *ev, const struct profile_value *in,
 	int exponent, struct profile_value *out, struct err *err);
 /* Rounds what profiles_settle left: for an answer. */

@@ -1,6 +1,6 @@
 /*
- * Profiles times a number: each cell rounded by itself, so the epochs of a stack are joined first.
- * Of fractions the exponent takes the number's own, and costs do not grow.
+ * Profiles times a number. Each cell is rounded by itself, so the epochs of a stack are joined
+ * first. For fractions the number's exponent is added to theirs, so costs do not grow.
  */
 #include "promql/profiles/profiles.h"
 

@@ -38,8 +38,8 @@ struct rule_group;
 
 struct rule {
 	/*
-	 * A guess if only the data decides whether the expression gives profiles (a bare selector).
-	 * What is written depends on the result.
+	 * A guess if only the data decides whether the expression gives profiles (a bare selector). The
+	 * result decides what is written.
 	 */
 	enum rule_kind kind;
 	const struct rule_group *group;

@@ -104,7 +104,7 @@ enum function_flags {
 enum argument_flags {
 	ARG_SELECTOR = 256, /* a selector, written here */
 	ARG_WINDOW = 512, /* a selector with a window: sel[5m] */
-	/* What a string means; for editors, the check does not look at these. */
+	/* The meaning of a string, for editors; the check does not look at these. */
 	ARG_LABEL = 1024, /* the name of a label */
 	ARG_FUNCTIONS = 2048, /* an expression that functions of the profiled code match */
 	ARG_TAGS = 4096, /* what tagfocus takes */

@@ -15,7 +15,7 @@ static const struct {
 	{ STR("heap"), STR("memory") },
 };
 
-/* The column a bare name means, where it is not pprof's own rule. An empty unit: any. */
+/* The column that a bare name means, if it is not pprof's own rule. An empty unit: any. */
 static const struct {
 	struct str name, sample_type, sample_unit;
 } defaults[] = {

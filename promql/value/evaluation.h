@@ -37,15 +37,15 @@ enum eval_mode {
 
 /* The querier and memory of a helping thread. */
 struct eval_fork {
-	struct db_querier *querier; /* NULL: not wanted yet */
-	struct arena arena; /* what it read: goes to that of the evaluation */
+	struct db_querier *querier; /* NULL: not needed yet */
+	struct arena arena; /* what it read; handed to the evaluation's */
 };
 
 struct eval {
 	struct db_querier *querier;
 	const struct parsed *query;
 	struct arena *arena;
-	struct arena *whole; /* of the query: what stays from step to step */
+	struct arena *whole; /* of the query; it lives over all steps */
 	struct unit_note *units; /* promql/unit.h */
 	struct numeric_cache *numbers; /* promql/numeric.h */
 	enum eval_mode mode;
@@ -58,12 +58,12 @@ struct eval {
 	const struct reader *reader; /* promql/reader.h */
 	bool timed; /* the time of each expression goes into the plan */
 	struct workers *workers; /* promql/workers.h; NULL: none */
-	struct eval_fork *forks; /* one per thread; NULL: nothing is done side by side */
+	struct eval_fork *forks; /* one per thread; NULL: one thread does all */
 	int64_t rate_groups_ns; /* promql/engine/engine.h */
-	uint64_t parallel_samples; /* from how many on it is; 0: the default */
+	uint64_t parallel_samples; /* fewer are not split; 0: the default */
 	const atomic_bool *stop;
-	bool all_sample_labels; /* keep them whatever the query says */
-	bool rows_only; /* of tables nothing but their rows is looked at */
+	bool all_sample_labels; /* keep them even if the query does not name them */
+	bool rows_only; /* only the rows of tables are looked at */
 	struct str *label_names; /* that some `by` names: kept where samples have them */
 	size_t label_names_n;
 	struct str *infos; /* notes on the answer: eval_info */

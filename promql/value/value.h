@@ -26,15 +26,15 @@ struct part {
 	struct cell *cells;
 	size_t n;
 	/*
-	 * While a gauge or a fraction is not rounded yet: value x interval, or value x 2^62, of each
-	 * cell, its value and base unused. Inside the evaluator only; results are rounded.
+	 * Until a gauge or a fraction is rounded: value x interval, or value x 2^62, of each cell,
+	 * whose value and base are unused. Inside the evaluator only; results are rounded.
 	 */
 	__int128 *wide;
 	const uint32_t *headers; /* of the rows that went in: comments, drop_frames, ... */
 	uint32_t headers_n;
 	/*
-	 * Costs that are known by name only, beside the cells; names may repeat. Inside the evaluator,
-	 * and only where nothing but names is asked for.
+	 * Costs that are known by name only, in addition to the cells; names may repeat. Inside the
+	 * evaluator, and only if the query asks for names alone.
 	 */
 	const struct function_sum *names;
 	size_t names_n;
@@ -55,29 +55,29 @@ struct profile_value {
 	size_t parts_n;
 	bool is_diff; /* value = new side, base = old side; shown as value - base */
 	/*
-	 * What percentages refer to, as in go tool pprof: the sum of |value| over all cells as
-	 * selected; for a diff the base's where that is positive. Filters leave it as it was before
-	 * them (filtered); what is made of filtered profiles has what its sources had.
+	 * Percentages refer to this, as in go tool pprof: the sum of |value| over all cells as
+	 * selected; for a diff the base's sum if it is positive. Filters keep the total from before
+	 * them (filtered), and profiles made of filtered ones keep the totals of their sources.
 	 */
 	int64_t total;
-	int64_t value_size, base_size; /* the sums of |value|, |base| that total is one of */
-	bool filtered; /* these are not those of the cells */
+	int64_t value_size, base_size; /* the sums of |value|, |base|; total is one of them */
+	bool filtered; /* the three above are not those of the cells */
 	const struct active_filter *filters; /* the last one applied; NULL: none */
 	int64_t value_total, base_total; /* plain sums of the two sides */
 	uint64_t profiles; /* scrapes merged, both sides */
 	int64_t time_nanos, duration_nanos, period;
-	/* As of sum_stats, of all that was merged; a diff has none. What was profiled of the time. */
+	/* As in sum_stats, of all that was merged; a diff has none. */
 	__int128 elapsed_ns, profiled_ns;
 	int64_t start_ns, end_ns; /* of the window that was read */
-	/* Not rounded yet where not 0: what wide is divided by, the time from first to last scrape. */
+	/* The divisor of wide, the time from first to last scrape; 0: the profile is rounded. */
 	int64_t divisor;
 	__int128 wide_total; /* the sum of all wide */
-	/* A quotient that stays one: rounded to a whole number only where a profile must have one. */
+	/* A quotient that stays one: rounded to a whole number only if a profile must have one. */
 	bool fraction;
-	int exponent; /* where flat() and total() look at one: costs are multiplied by 2^exponent */
+	int exponent; /* of fractions, for flat() and total(): costs are multiplied by 2^exponent */
 };
 
-/* Durations come from outside; their sum ends where 64 bits do. */
+/* Durations come from outside; their sum stops at the limits of 64 bits. */
 static inline int64_t duration_sum(int64_t a, int64_t b)
 {
 	int64_t sum;
