@@ -43,7 +43,7 @@ struct comparison {
 	struct labels *series;
 	uint32_t series_n, series_cap;
 	uint32_t functions_n;
-	int64_t period; /* cost of a sample, where the profiles say it */
+	int64_t period; /* cost of a sample, if the profiles say it */
 	bool has_period;
 };
 
@@ -259,7 +259,7 @@ static enum err_code report_intervals(
 	return rc;
 }
 
-/* Slices with costs of a side, of which there are observations in order of time. */
+/* Counts a side's slices with costs; its observations are in order of time. */
 static struct changed_slices count_slices(const struct observations *o)
 {
 	struct changed_slices s = { .all = o->slices_n };

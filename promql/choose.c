@@ -19,7 +19,7 @@
 
 #define TYPE_LABEL "__type__"
 
-/* ---- where ---- */
+/* ---- windows ---- */
 
 struct time_window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
 {
@@ -44,7 +44,7 @@ struct time_window selector_window(const struct eval *ev, const struct selector 
 	return w;
 }
 
-/* ---- whose label ---- */
+/* ---- matchers of samples ---- */
 
 /* Tested here and not by the database: it may be about a sample's label of another name. */
 static bool is_withheld(const struct matcher *m)
@@ -107,7 +107,7 @@ static void ask_samples(const struct selector *s, struct chosen *c)
 
 /* ---- which series ---- */
 
-/* One series: what is chosen of each of its epochs, the newest first. */
+/* One series: the columns chosen of each of its epochs, the newest first. */
 struct epochs {
 	struct chosen *v; /* type, metric and group are not set yet */
 	size_t n;

@@ -45,7 +45,7 @@ static enum err_code eval_arg(struct eval *ev, const struct expr *e, size_t i, u
 	return rc ? rc : require(ev, e, e->call.args[i], out, types, err);
 }
 
-/* ---- what `by` names ---- */
+/* ---- names in `by` ---- */
 
 static size_t add_names(struct eval *ev, const struct expr *e)
 {

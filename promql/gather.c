@@ -183,7 +183,7 @@ static enum err_code read_group(
 	return ERR_OK;
 }
 
-/* Types of one group that differ keep what they share. */
+/* If types of one group differ, the fields that they share stay. */
 static void join_type(struct profile_type *t, const struct profile_type *other)
 {
 	const struct str none = { 0 };
@@ -253,7 +253,7 @@ static enum err_code finish_group(
 struct batch {
 	struct {
 		size_t first, n; /* chosen ones */
-		size_t slots; /* where its slots end */
+		size_t slots; /* the end of its slots */
 	} groups[BATCH_MAX];
 	size_t n;
 };

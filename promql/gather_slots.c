@@ -404,7 +404,7 @@ enum err_code slots_sum(struct gathering *x, struct err *err)
 	return sum_one_by_one(x, err);
 }
 
-/* ---- what it would read ---- */
+/* ---- estimates ---- */
 
 #define GROUPS_LOOKED_AT 64u
 

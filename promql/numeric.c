@@ -7,7 +7,7 @@
 #include "promql/reader.h"
 #include "tsdb/columns/number_chunk.h"
 
-#define SLICE_NS NS_PER_HOUR /* read at once, beside what a step wants */
+#define SLICE_NS NS_PER_HOUR /* read at once, in addition to a step's needs */
 
 struct numeric_values {
 	int64_t *ts;

@@ -23,7 +23,7 @@
 #define NEAR_PARTS 10 /* of an interval: how early or late a scrape may come */
 #define LONG_INTERVALS 100
 #define LONG_NS NS_PER_HOUR /* from here on there are sums of whole steps */
-#define LOOK_BACK_NS (5 * NS_PER_MIN) /* for the last scrape, where the window is shorter */
+#define LOOK_BACK_NS (5 * NS_PER_MIN) /* for the last scrape, if the window is shorter */
 #define LOOK_AHEAD_NS NS_PER_MIN /* for the one that comes late */
 
 /* The interval at which a series was scraped lately, and its last scrape. */

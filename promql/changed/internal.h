@@ -22,7 +22,7 @@ struct side {
 	double all; /* costs */
 	double sampling; /* variance of the mean of a share of 1, by sampling alone */
 	double weights2, weights4; /* sums of powers */
-	double spread_unit; /* what the sum of w^2 (r - R)^2 expects per unit of variance */
+	double spread_unit; /* the expected sum of w^2 (r - R)^2 per unit of variance */
 	double *path; /* per function and slice: its share's deviation */
 };
 

@@ -36,7 +36,7 @@
 #define POOL_MAX 24 /* functions */
 #define MAY_HAVE_CHANGED 0.1 /* of functions */
 #define MAY_DIFFER 0.05 /* of functions: their shocks are not as all others' are */
-#define SHARES_APART 8 /* shocks are taken as if shares were not further apart */
+#define SHARES_APART 8 /* shares farther apart count as this far apart, for shocks */
 #define WEIGHT_LEAST 1e-12
 
 /* Beyond 0.8 a shock of ten slices looks like a change: it is hardly believed. */

@@ -80,7 +80,7 @@ struct change_output {
 	size_t changed_n, n; /* then the others, by how far their intervals reach */
 	uint32_t tested_n; /* functions */
 	bool paired; /* the same series are on both sides and were compared with themselves */
-	bool series_spread; /* what the spread between series explains was allowed for */
+	bool series_spread; /* the spread between series was allowed for */
 	double persistence; /* of shocks, from slice to slice: 0..1 */
 };
 

@@ -60,10 +60,10 @@ enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping 
 
 struct bucket {
 	struct labels metric;
-	double value, rest; /* of a sum: what rounding left behind */
-	double mean, deviation; /* so far; deviation: sum of squares of what differs from it */
+	double value, rest; /* of a sum; rest: its rounding error */
+	double mean, deviation; /* so far; deviation: the sum of squared differences from it */
 	size_t n;
-	size_t first; /* quantile: where its values are */
+	size_t first; /* quantile: the first of its values */
 };
 
 struct aggregation {
@@ -115,7 +115,7 @@ static enum err_code make_buckets(struct aggregation *x, struct err *err)
 	return rc;
 }
 
-/* Neumaier's sum: what an addition loses is kept apart. */
+/* Neumaier's sum: the rounding error of each addition is kept apart. */
 static void add_exactly(struct bucket *b, double v)
 {
 	double t = b->value + v;
@@ -129,7 +129,7 @@ static void add_exactly(struct bucket *b, double v)
 	b->value = t;
 }
 
-/* A mean that does not overflow where a sum would. */
+/* A mean that does not overflow if the sum would. */
 static void add_to_mean(struct bucket *b, double v)
 {
 	double n = (double)(b->n + 1);

@@ -110,7 +110,7 @@ struct matching {
 	struct eval *ev;
 	const struct expr *e;
 	const struct binary *b;
-	struct index one; /* the side of which each key may have one element */
+	struct index one; /* the side that may have one element per key */
 };
 
 static bool key_eq(const void *ctx, const void *key, uint32_t id)

@@ -38,7 +38,7 @@ MUST_CHECK enum err_code costs_sorted(
 	struct eval *ev, const struct value *in, bool descending, struct value *out, struct err *err);
 /* The q-quantile of v[0..n), which it sorts; n > 0. */
 double quantile_of(double q, double *v, size_t n);
-/* Prometheus's error where two elements have the same labels. */
+/* Prometheus's error if two elements have the same labels. */
 MUST_CHECK enum err_code costs_distinct(const struct cost *v, size_t n, struct err *err);
 
 /* ---- label_functions.c ---- */

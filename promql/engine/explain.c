@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "promql/plan.h"
 
-/* ---- what both say ---- */
+/* ---- common to both ---- */
 
 static const char *kind_name(const struct expr *e)
 {

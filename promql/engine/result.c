@@ -13,7 +13,7 @@
 
 METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by queries.", NULL);
 
-/* ---- where the query looks ---- */
+/* ---- the span of the query ---- */
 
 /* False: nowhere. */
 static bool window_of(const struct eval *ev, const struct parsed *parsed, int64_t first,

@@ -38,7 +38,7 @@ static bool is_known(const struct digest *d)
 struct reading {
 	const struct partition *p;
 	struct digest *locations, *label_sets; /* 0: not known yet */
-	uint32_t *at; /* per node: index into nodes, 0 of what no cell is on */
+	uint32_t *at; /* per node: index into nodes; 0: no cell is on it */
 	struct digest *nodes;
 };
 

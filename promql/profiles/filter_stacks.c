@@ -68,7 +68,7 @@ struct lines {
 };
 
 struct place {
-	struct sym_location l; /* without what drop_frames takes away */
+	struct sym_location l; /* without dropped frames */
 	bool matches;
 	struct lines whole, cut;
 };
@@ -84,7 +84,7 @@ struct stacks {
 	struct idset nodes, locations;
 	uint32_t *parent, *location; /* per dense node, dense */
 	uint32_t *ids; /* per dense node */
-	uint32_t *end; /* per dense node: where a stack that ends here ends now */
+	uint32_t *end; /* per dense node: the new end of a stack that ends here */
 	uint32_t *to; /* per dense node: the derived one */
 	unsigned char *fate, *state;
 	struct place *places; /* per dense location */
@@ -101,7 +101,7 @@ static enum err_code nomem(const struct stacks *s, struct err *err)
 	return arena_fail(s->a, "filter", err);
 }
 
-/* ---- what the cells use ---- */
+/* ---- nodes of cells ---- */
 
 static uint32_t end_of(const struct stacks *s, const struct cell *c)
 {
@@ -300,7 +300,7 @@ static enum err_code judge_places(struct stacks *s, struct err *err)
 	return ERR_OK;
 }
 
-/* ---- what becomes of nodes ---- */
+/* ---- the fate of nodes ---- */
 
 static enum node_fate fate_of(enum function_id id, bool seen_above, bool matches)
 {
@@ -308,7 +308,7 @@ static enum node_fate fate_of(enum function_id id, bool seen_above, bool matches
 	case FN_HIDE:
 	case FN_SHOW:
 		return matches ? NODE_AS_PARENT : NODE_WHOLE;
-	case FN_SHOW_FROM: /* matching locations lose what is above the match everywhere */
+	case FN_SHOW_FROM: /* matching locations lose all above the match in every stack */
 		return matches ? NODE_CUT : seen_above ? NODE_WHOLE : NODE_GONE;
 	case FN_CALLEES:
 		return seen_above ? NODE_WHOLE : matches ? NODE_CUT : NODE_GONE;

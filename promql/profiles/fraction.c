@@ -19,7 +19,7 @@ bool over_has_factor(enum over_time over, const struct profile_type *type)
 
 typedef unsigned __int128 whole;
 
-/* a / b x c / d, in lowest terms so that what has an exact value gets it. */
+/* a / b x c / d, in lowest terms, so that the result is exact if it can be. */
 static struct factor product(whole a, whole b, whole c, whole d)
 {
 	whole g;

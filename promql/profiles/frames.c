@@ -49,8 +49,7 @@ struct frames {
 	size_t charged; /* bytes of these arrays, taken from the query's budget */
 };
 
-/* A location's head: the number of its frames, and whether each has a name that is no other
- * function's. */
+/* A location's head: the number of its frames; if each has a name that no other function has. */
 #define HEAD_PLAIN 1u
 #define HEAD_N_SHIFT 1u
 
@@ -465,7 +464,7 @@ static enum err_code add_flat(
 	return ERR_OK;
 }
 
-/* Costs that are known by name only: nothing but names is asked for then. */
+/* Costs that are known by name only; the query asks for names alone. */
 static enum err_code add_names(struct frames *f, const struct part *part, struct err *err)
 {
 	for (size_t i = 0; i < part->names_n; i++) {
@@ -491,7 +490,7 @@ static enum err_code add_names(struct frames *f, const struct part *part, struct
 	return ERR_OK;
 }
 
-/* Zeroed: what was there is given up. */
+/* Zeroed; the old content is lost. */
 static enum err_code nodes_room(struct frames *f, size_t n, struct err *err)
 {
 	enum err_code rc;

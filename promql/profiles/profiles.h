@@ -85,16 +85,16 @@ bool over_has_factor(enum over_time over, const struct profile_type *type);
 /* stats: of all epochs of the series. */
 struct factor over_factor(enum over_time over, const struct profile_type *type,
 	const struct sum_stats *stats, int64_t window_ns);
-/* In units of FRACTION_ONE. False: beyond what fits. */
+/* In units of FRACTION_ONE. False: it does not fit. */
 bool fraction_of(struct factor f, __int128 v, __int128 *out);
-/* As profiles_round, but fractions stay what they are, as whole numbers of 2^-exponent. */
+/* As profiles_round, but fractions become whole numbers of 2^-exponent. */
 MUST_CHECK enum err_code profiles_settle(struct eval *ev, struct value *v, struct err *err);
 /* v / 2^shift, half away from zero; false: beyond 64 bits. */
 bool cost_shift(int64_t v, int shift, int64_t *out);
 /* The same profile with another exponent; ERR_LIMIT if it does not fit. Not its names. */
 MUST_CHECK enum err_code profile_with_exponent(struct eval *ev, const struct profile_value *in,
 	int exponent, struct profile_value *out, struct err *err);
-/* Rounds what profiles_settle left: for an answer. */
+/* Rounds the fractions that profiles_settle left, for an answer. */
 MUST_CHECK enum err_code profiles_whole(
 	struct eval *ev, const struct expr *e, struct value *v, struct err *err);
 

@@ -35,7 +35,7 @@ enum value_types {
 	VALUE_STRING = 2,
 	VALUE_COSTS = 4, /* label set -> number */
 	VALUE_PROFILES = 8, /* label set -> profile */
-	VALUE_TABLE = 16, /* what top() gives; nothing takes it, it can only be the answer */
+	VALUE_TABLE = 16, /* of top(); no operator takes it, so it can only be the answer */
 	VALUE_FRAMES = 32, /* frame matchers: the last argument of flat() and cum(), no value */
 };
 

@@ -107,7 +107,7 @@ enum argument_flags {
 	/* The meaning of a string, for editors; the check does not look at these. */
 	ARG_LABEL = 1024, /* the name of a label */
 	ARG_FUNCTIONS = 2048, /* an expression that functions of the profiled code match */
-	ARG_TAGS = 4096, /* what tagfocus takes */
+	ARG_TAGS = 4096, /* as tagfocus takes it */
 };
 
 struct function {
@@ -126,7 +126,7 @@ extern const struct function functions[FUNCTIONS]; /* functions[id].id == id */
 /* The row, or NULL. Aggregations are found in any case, functions as written. */
 const struct function *function_find(struct str name);
 
-/* Fields of a frame: what `by` of flat() and cum() and their matchers may name. */
+/* Fields of a frame, which `by` and matchers of flat() and cum() may name. */
 enum frame_field {
 	FRAME_FUNCTION,
 	FRAME_SYSTEM_NAME,

@@ -25,7 +25,7 @@ static const struct {
 	{ STR("mutex"), STR("delay"), STR("") },
 };
 
-/* Sample types of the profiles that are scraped by name; Go's, and what others serve there. */
+/* Sample types of the profiles that are scraped by name; those of Go and of others. */
 static const struct {
 	struct str name;
 	const char *sample_types[5];
