@@ -1,6 +1,6 @@
 #include <jansson.h>
 
-#include "cmd/epitool/ask.h"
+#include "cmd/epitool/epitool.h"
 #include "cmd/epitool/profile_file.h"
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/times.h"
@@ -12,6 +12,7 @@
 #include "base/labels.h"
 #include "base/net/percent.h"
 #include "base/quote.h"
+#include "base/self/flags.h"
 
 #define FILES_MAX 1024
 

@@ -4,7 +4,6 @@
  */
 #include "promql/profiles/filter.h"
 #include "promql/profiles/flat.h"
-#include "promql/profiles/frames.h"
 #include "promql/profiles/profiles.h"
 #include "promql/syntax/check.h"
 #include "tests/draw.h"
