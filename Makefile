@@ -30,7 +30,7 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	scrape/config scrape \
 	tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb \
-	promql/syntax promql/changed promql promql/engine promql/pprof \
+	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
 	web/http web/router web/render web/pyroscope web/api web
 
@@ -59,18 +59,21 @@ uses_tsdb/read := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/rollup ts
 uses_tsdb := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/series tsdb/block tsdb/catalog tsdb/head tsdb/compact tsdb/read
 uses_promql/syntax := base proto/report tsdb
 uses_promql/changed := base
-uses_promql := base base/self proto/report tsdb tsdb/symbols tsdb/columns promql/syntax promql/changed
-uses_promql/engine := base base/self proto/report tsdb tsdb/symbols tsdb/columns promql/syntax promql
-uses_promql/pprof := base proto proto/report tsdb tsdb/symbols promql/syntax promql
+uses_promql/value := base tsdb promql/syntax
+uses_promql/costs := base promql/syntax promql/value
+uses_promql/profiles := base proto/report tsdb/symbols promql/syntax promql/value promql/costs
+uses_promql := base tsdb tsdb/columns promql/syntax promql/changed promql/value promql/costs promql/profiles
+uses_promql/engine := base base/self tsdb promql/syntax promql/value promql/costs promql
+uses_promql/pprof := base proto tsdb/symbols promql/syntax promql/value promql/profiles
 uses_promql/rules/template := base base/net
 uses_promql/rules/notify := base base/net discovery
-uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql promql/engine promql/pprof \
+uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql/value promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify
 uses_web/http := base base/yaml base/net
 uses_web/router := base base/self base/gzip base/net web/http
-uses_web/render := base base/gzip proto proto/report promql promql/pprof web/http
-uses_web/pyroscope := base proto tsdb promql/syntax promql promql/engine web/http web/router web/render
-uses_web/api := base base/gzip scrape/config scrape tsdb tsdb/columns promql/syntax promql promql/engine promql/rules \
+uses_web/render := base base/gzip proto proto/report promql/value promql/profiles promql/pprof web/http
+uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/router web/render
+uses_web/api := base base/gzip scrape/config scrape tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/notify web/http web/router web/render
 uses_web := base base/self base/gzip proto web/http web/router web/api web/pyroscope
 uses_cmd := $(ROOMS)

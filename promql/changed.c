@@ -1,7 +1,7 @@
 /*
  * changed() and changed_interval(): read both windows slice by slice, each series by itself, and
- * hand the flat costs of its functions to the statistic. A slice is read as a selector with a
- * window of its own would be, so matchers, limits and rounding are those of every other query;
+ * hand the flat costs of its functions to the statistic. A slice is read like a selector with that
+ * window, so matchers, limits and rounding are those of every other query;
  * series are selected once. changed_words.c adds the infos: which data the answer is based on.
  */
 #include "promql/changed.h"
@@ -10,10 +10,11 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "promql/changed_words.h"
-#include "promql/frames.h"
+#include "promql/eval.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/plan.h"
+#include "promql/profiles/frames.h"
 
 #define SLICE_MIN_NS (5 * NS_PER_S)
 #define SLICE_MAX_NS NS_PER_MIN /* unless a window would have more than SLICES_MAX */
@@ -42,7 +43,7 @@ struct comparison {
 	struct labels *series;
 	uint32_t series_n, series_cap;
 	uint32_t functions_n;
-	int64_t period; /* cost of a sample, where the profiles say it */
+	int64_t period; /* cost of a sample, if the profiles say it */
 	bool has_period;
 };
 
@@ -239,7 +240,10 @@ static enum err_code report_bound(
 	return add_cost(g, &b, is_high ? c->high : c->low, out, err);
 }
 
-/* Both bounds of each function; where nothing can be said of any one, those of all. */
+/*
+ * Writes both bounds of each function. If nothing can be said of any function, it writes -1 and 1
+ * once for all of them.
+ */
 static enum err_code report_intervals(
 	struct comparison *g, const struct change_output *found, struct value *out, struct err *err)
 {
@@ -255,7 +259,7 @@ static enum err_code report_intervals(
 	return rc;
 }
 
-/* Slices with costs of a side, of which there are observations in order of time. */
+/* Counts a side's slices with costs; its observations are in order of time. */
 static struct changed_slices count_slices(const struct observations *o)
 {
 	struct changed_slices s = { .all = o->slices_n };

@@ -8,7 +8,7 @@
 #ifndef PROMQL_CHANGED_H
 #define PROMQL_CHANGED_H
 
-#include "promql/eval.h"
+#include "promql/value/evaluation.h"
 
 /*
  * Costs with the label function, by descending magnitude; changed_interval() has two of a function,

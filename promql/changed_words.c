@@ -41,7 +41,9 @@ static void too_short(const struct changed_words *w, unsigned side, struct buf *
 
 /* ---- a verdict ---- */
 
-/* By how much longer windows would have to be for the interval to shrink to what matters. */
+/*
+ * The factor by which windows would have to be longer for the interval to shrink to what matters.
+ */
 static double times_longer(const struct change *c)
 {
 	double width = (c->high - c->low) / 2, middle = fabs(c->low + c->high) / 2;

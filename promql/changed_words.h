@@ -1,6 +1,6 @@
 /*
- * What changed() says beside its answer: changed, not changed by more than so much, or that it
- * cannot tell yet, and why.
+ * The infos of changed(): changed, not changed by more than so much, or that it cannot tell yet,
+ * and why.
  *
  * Errors:    ERR_NOMEM, ERR_LIMIT.
  * Threads:   one query, one thread.
@@ -9,7 +9,7 @@
 #define PROMQL_CHANGED_WORDS_H
 
 #include "promql/changed/statistic.h"
-#include "promql/eval.h"
+#include "promql/value/evaluation.h"
 
 struct changed_slices { /* of a side */
 	uint32_t all, present, first; /* the first that is present */

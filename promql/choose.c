@@ -1,10 +1,9 @@
 /*
  * From a selector to series and columns.
  *
- * A name is looked up as written first: a series that is named exactly so wins over a reading as
- * a short profile type. Matchers are the database's to test where they are about labels of series;
- * what is about labels of samples is noted per series here and tested when cells are read
- * (gather.c).
+ * A name is looked up as written first: a series with exactly this name wins over a reading as a
+ * short profile type. The database tests matchers of series' labels. Matchers of samples' labels
+ * are noted here per series, and gather.c tests them when it reads cells.
  */
 #include "promql/choose.h"
 
@@ -12,16 +11,15 @@
 
 #include "base/array.h"
 #include "base/map.h"
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 #include "promql/numeric.h"
 #include "promql/plan.h"
 #include "promql/reader.h"
 #include "promql/syntax/type_names.h"
 
 #define TYPE_LABEL "__type__"
-#define SAMPLE_PREFIX "sample_"
 
-/* ---- where ---- */
+/* ---- windows ---- */
 
 struct time_window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
 {
@@ -46,28 +44,12 @@ struct time_window selector_window(const struct eval *ev, const struct selector 
 	return w;
 }
 
-/* ---- whose label ---- */
-
-enum label_source label_source(
-	struct labels metric, const struct partition *p, struct str name, struct str *key)
-{
-	struct str rest = { name.ptr + strlen(SAMPLE_PREFIX), name.len - strlen(SAMPLE_PREFIX) };
-
-	if (labels_has(metric, name))
-		return LABEL_OF_SERIES;
-	*key = name;
-	if (sym_has_label_key(p, name))
-		return LABEL_OF_SAMPLES;
-	if (!str_has_prefix(name, STR(SAMPLE_PREFIX)) || !sym_has_label_key(p, rest))
-		return LABEL_NOWHERE;
-	*key = rest;
-	return LABEL_OF_SAMPLES;
-}
+/* ---- matchers of samples ---- */
 
 /* Tested here and not by the database: it may be about a sample's label of another name. */
 static bool is_withheld(const struct matcher *m)
 {
-	return str_is(m->name, TYPE_LABEL) || str_has_prefix(m->name, STR(SAMPLE_PREFIX));
+	return str_is(m->name, TYPE_LABEL) || str_has_prefix(m->name, STR(SAMPLE_LABEL_PREFIX));
 }
 
 /* One of all epochs of a series may pass the matchers that the database was not asked. */
@@ -92,8 +74,8 @@ static bool is_selected(const struct selector *s, const struct db_series *series
 }
 
 /*
- * What the matchers ask of samples of one epoch. Where none of them has the label it is "" for all
- * of them: they pass together, or none does. The answer is as if each was tested.
+ * Notes what the matchers ask of samples of one epoch. If no sample has the label, it is "" for all
+ * of them, so they all pass or none does. The answer is as if each sample was tested.
  */
 static void ask_samples(const struct selector *s, struct chosen *c)
 {
@@ -125,7 +107,7 @@ static void ask_samples(const struct selector *s, struct chosen *c)
 
 /* ---- which series ---- */
 
-/* One series: what is chosen of each of its epochs, the newest first. */
+/* One series: the columns chosen of each of its epochs, the newest first. */
 struct epochs {
 	struct chosen *v; /* type, metric and group are not set yet */
 	size_t n;
@@ -180,7 +162,7 @@ static enum err_code find_series(
 		return find_named(x, name, false, out, n, err);
 	x->has_pattern = type_pattern_parse(name, &x->pattern);
 	if (x->has_pattern && !str_eq(x->pattern.name, name)) {
-		/* Whether there is such a series does not depend on the other matchers. */
+		/* The other matchers do not decide if there is such a series. */
 		if ((rc = find_named(x, name, true, &exact, &exact_n, err)))
 			return rc;
 		if (exact_n == 0)
@@ -320,7 +302,7 @@ static bool group_eq(const void *ctx, const void *key, uint32_t id)
 		*(const struct labels *)key, ((const struct choosing *)ctx)->group_metrics[id]);
 }
 
-/* metric may be in the scratch; where the group is new it is copied. */
+/* metric may be in the scratch memory; a new group gets a copy. */
 static enum err_code find_group(
 	struct choosing *x, struct labels metric, uint32_t *out, struct err *err)
 {
@@ -373,7 +355,9 @@ static bool wants_sample_labels(const struct eval *ev, const struct db_series *s
 	return false;
 }
 
-/* A series' epochs, with what is asked of their samples; none where the matchers leave it out. */
+/*
+ * A series' epochs, with what is asked of their samples; none if the matchers leave the series out.
+ */
 static enum err_code find_epochs(struct choosing *x, const struct db_series *series, size_t n,
 	struct epochs *out, struct err *err)
 {

@@ -9,9 +9,9 @@
 #ifndef PROMQL_CHOOSE_H
 #define PROMQL_CHOOSE_H
 
-#include "promql/profiles.h"
+#include "promql/profiles/profiles.h"
 
-/* How a selector's series are put together. */
+/* The way in which a selector's series are put together. */
 struct merging {
 	enum over_time over;
 	bool each; /* one element per series; the rest is unused */
@@ -48,7 +48,7 @@ struct chosen {
 	struct labels metric;
 	uint32_t group;
 	int64_t at_ns; /* OVER_MIN, OVER_MAX: the only time to look at */
-	int64_t min_ns; /* OVER_RATE: where its window begins; 0: where the selection's does */
+	int64_t min_ns; /* OVER_RATE: the beginning of its window; 0: as the selection's */
 	int64_t window_ns; /* and how long it counts; 0: as long as the selector's */
 };
 
@@ -96,8 +96,8 @@ struct asked_series {
 	bool withheld; /* there are matchers that may leave out others */
 };
 /*
- * The series, in ev->arena. ERR_LIMIT where they are more than the query has memory or samples for:
- * that is told before they are held, and from some of them.
+ * The series, in ev->arena. ERR_LIMIT if they exceed the query's memory or samples: the error comes
+ * before they are held, and is estimated from some of them.
  */
 MUST_CHECK enum err_code choose_held(struct eval *ev, const struct asked_series *asked,
 	struct db_series **out, size_t *n, struct err *err);
@@ -109,16 +109,5 @@ MUST_CHECK enum err_code choose_check_types(
 /* In ev->whole. */
 MUST_CHECK enum err_code choose_set(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct chosen_set *out, struct err *err);
-/* ---- labels of samples ---- */
-
-enum label_source {
-	LABEL_NOWHERE,
-	LABEL_OF_SERIES,
-	LABEL_OF_SAMPLES, /* *key is its name there */
-};
-
-/* The owner of label `name`: the series, else the samples. sample_<name> is always the samples'. */
-enum label_source label_source(
-	struct labels metric, const struct partition *p, struct str name, struct str *key);
 
 #endif

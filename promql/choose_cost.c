@@ -1,6 +1,6 @@
 /*
- * What series cost, before they are held: of very many that match, a query is refused by what is
- * known from some.
+ * The cost of series, before they are held. If very many series match, the query is refused after a
+ * look at some of them.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "promql/syntax/type_names.h"
 
 /*
- * What an element that one series is takes at least. As many as fit into what is left of the memory
- * may be enough to be summed side by side, which takes more.
+ * The least memory that an element of one series takes. If many are summed side by side they take
+ * more, up to what is left of the query's memory.
  */
 static uint64_t element_bytes(
 	const struct eval *ev, const struct expr *e, const struct merging *m, uint64_t before)
@@ -94,7 +94,7 @@ static int cmp_hashes(const void *a, const void *b)
 	return (l > r) - (l < r);
 }
 
-/* How many of those looked at have the type, each once. */
+/* The number of series among those looked at that have the type; each counts once. */
 static enum err_code count_hits(
 	struct eval *ev, const struct asked_series *asked, size_t *out, struct err *err)
 {
@@ -114,7 +114,9 @@ static enum err_code count_hits(
 	return rc;
 }
 
-/* Four deviations less than what chance makes of it: the rest is left to the plan. */
+/*
+ * Four deviations less than the estimate, since it comes from a sample; the plan checks the rest.
+ */
 static enum err_code refuse_typed(struct eval *ev, const struct asked_series *asked,
 	struct series_cost each, size_t max, struct err *err)
 {

@@ -1,4 +1,4 @@
-#include "promql/plan.h"
+#include "promql/choose.h"
 
 #define UNITS_SHOWN 8 /* in an error */
 

@@ -2,69 +2,19 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 
 #include "base/clock.h"
 #include "promql/choose.h"
-#include "promql/costs.h"
-#include "promql/filter.h"
-#include "promql/flat.h"
+#include "promql/costs/costs.h"
 #include "promql/numeric.h"
 #include "promql/over_time.h"
 #include "promql/plan.h"
-#include "promql/profiles.h"
+#include "promql/profiles/filter.h"
+#include "promql/profiles/flat.h"
+#include "promql/profiles/profiles.h"
 #include "promql/reader.h"
 #include "promql/syntax/check.h"
 #include "promql/unit.h"
-
-/* ---- faults ---- */
-
-enum err_code eval_fault(struct eval *ev, const struct expr *e, struct err *err, enum err_code code,
-	const char *fmt, ...)
-{
-	char msg[900];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(msg, sizeof(msg), fmt, ap);
-	va_end(ap);
-	return query_error_at(ev->query->text, e->at, NULL, err, code, "%s", msg);
-}
-
-enum err_code eval_nomem(struct eval *ev, struct err *err)
-{
-	return arena_fail(ev->arena, "query", err);
-}
-
-enum err_code eval_info(struct eval *ev, struct err *err, const char *fmt, ...)
-{
-	char msg[400];
-	struct str text = { msg, 0 };
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(msg, sizeof(msg), fmt, ap);
-	va_end(ap);
-	text.len = strlen(msg);
-	for (size_t i = 0; i < ev->infos_n; i++)
-		if (str_eq(ev->infos[i], text))
-			return ERR_OK;
-	if (ev->infos_n == EVAL_INFOS_MAX)
-		return ERR_OK;
-	if (!ev->infos)
-		ev->infos = arena_array(ev->whole, struct str, EVAL_INFOS_MAX);
-	if (!ev->infos || !(text = str_dup(ev->whole, text)).ptr)
-		return arena_fail(ev->whole, "query", err);
-	ev->infos[ev->infos_n++] = text;
-	return ERR_OK;
-}
-
-enum err_code eval_check(struct eval *ev, struct err *err)
-{
-	if (ev->stop && atomic_load_explicit(ev->stop, memory_order_relaxed))
-		return err_set(err, ERR_CANCELED, "canceled");
-	return ERR_OK;
-}
 
 /* The value must be one of `types`; an empty selector may be any of its own. */
 static enum err_code require(struct eval *ev, const struct expr *call, const struct expr *arg,
@@ -95,7 +45,7 @@ static enum err_code eval_arg(struct eval *ev, const struct expr *e, size_t i, u
 	return rc ? rc : require(ev, e, e->call.args[i], out, types, err);
 }
 
-/* ---- what `by` names ---- */
+/* ---- names in `by` ---- */
 
 static size_t add_names(struct eval *ev, const struct expr *e)
 {
@@ -160,8 +110,8 @@ static enum err_code select_noted(struct eval *ev, const struct expr *e, const s
 }
 
 /*
- * Selectors and merges of them; gauges come out not rounded, so that rounding happens once. Filters
- * of them and of merges are left out: they wait for filters_apply, and they want cells.
+ * Selectors and merges of them. Gauges come out unrounded, so that rounding happens once. Filters
+ * below merges are left out here: filters_apply applies them later, and they need cells.
  */
 static enum err_code eval_merging(
 	struct eval *ev, const struct expr *e, enum want want, struct value *out, struct err *err)
@@ -301,7 +251,7 @@ static enum err_code call_flat(
 		o.matchers = e->call.args[1]->selector.matchers;
 		o.matchers_n = e->call.args[1]->selector.matchers_n;
 	}
-	/* Not rounded yet: what `by` adds up is rounded behind the sum. */
+	/* Not rounded yet: sums over `by` are rounded at the end. */
 	if ((rc = eval_merging(
 			 ev, e->call.args[0], flat_by_name(&o) ? WANT_NAMES : WANT_CELLS, &p, err)) ||
 		(rc = require(ev, e, e->call.args[0], &p, VALUE_PROFILES, err)))

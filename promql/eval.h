@@ -1,79 +1,17 @@
 /*
  * Evaluator: the tree of a query to a value, at one time. Private to promql/.
  *
- * engine.c sets a struct eval up and calls eval_expr once, or once per step. Each file of operators
- * takes values and gives values; nothing is shared between steps but the querier.
+ * The engine sets a struct eval up and calls eval_expr once, or once per step. Each file of
+ * operators takes values and gives values.
  *
- * Units:     nanoseconds.
- * Errors:    ERR_INVALID "1:6: ..." with the place in the query; ERR_LIMIT; ERR_CANCELED; what the
- *            database returns.
- * Ownership: values live in eval.arena and in the querier. A value's elements are the callee's to
- *            change only where it made them.
+ * Errors:    those of promql/value/evaluation.h; what the database returns.
+ * Ownership: values live in eval.arena and in the querier.
  * Threads:   one evaluation, one thread.
  */
 #ifndef PROMQL_EVAL_H
 #define PROMQL_EVAL_H
 
-#include "promql/syntax/ast.h"
-#include "promql/syntax/functions.h"
-#include "promql/syntax/parse.h"
-#include "promql/value.h"
-
-struct value {
-	unsigned type; /* one of VALUE_*; an empty selector has all that its name could mean */
-	double scalar;
-	struct str string;
-	struct cost *costs;
-	struct profile_value *profiles;
-	struct top_table *tops;
-	size_t n; /* elements of whichever array the type names */
-	bool is_split; /* profiles: by labels of samples */
-};
-
-enum eval_mode {
-	EVAL_INSTANT, /* bare selectors: the latest profile within the lookback */
-	EVAL_SPAN, /* all in (start, end] */
-	EVAL_RANGE, /* all in (t - step, t] */
-};
-
-/* The querier and memory of a helping thread. */
-struct eval_fork {
-	struct db_querier *querier; /* NULL: not wanted yet */
-	struct arena arena; /* what it read: goes to that of the evaluation */
-};
-
-struct eval {
-	struct db_querier *querier;
-	const struct parsed *query;
-	struct arena *arena;
-	struct arena *whole; /* of the query: what stays from step to step */
-	struct unit_note *units; /* promql/unit.h */
-	struct numeric_cache *numbers; /* promql/numeric.h */
-	enum eval_mode mode;
-	int64_t t_ns; /* of this evaluation */
-	int64_t start_ns, end_ns, step_ns; /* of the query */
-	int64_t lookback_ns;
-	uint64_t samples_max, samples; /* read so far, over all steps */
-	struct budget *budget; /* of all memory of the query; may be NULL */
-	struct query_plan *plan; /* promql/plan.h */
-	const struct reader *reader; /* promql/reader.h */
-	bool timed; /* the time of each expression goes into the plan */
-	struct workers *workers; /* promql/workers.h; NULL: none */
-	struct eval_fork *forks; /* one per thread; NULL: nothing is done side by side */
-	int64_t rate_groups_ns; /* promql/engine/engine.h */
-	uint64_t parallel_samples; /* from how many on it is; 0: the default */
-	const atomic_bool *stop;
-	bool all_sample_labels; /* keep them whatever the query says */
-	bool rows_only; /* of tables nothing but their rows is looked at */
-	struct str *label_names; /* that some `by` names: kept where samples have them */
-	size_t label_names_n;
-	struct str *infos; /* notes on the answer: eval_info */
-	size_t infos_n;
-};
-
-#define EVAL_INFOS_MAX 8 /* of one query; further ones are left out */
-
-/* ---- eval.c ---- */
+#include "promql/value/evaluation.h"
 
 /* Collects the names of `by` lists in eval.label_names. */
 MUST_CHECK enum err_code eval_prepare(struct eval *ev, struct err *err);
@@ -84,21 +22,9 @@ MUST_CHECK enum err_code eval_exact(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
 /*
  * Costs as eval_expr; of profiles their totals, labels and names kept, without reading samples
- * where that can be.
+ * if that can be.
  */
 MUST_CHECK enum err_code eval_totals(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
-enum err_code eval_fault(struct eval *ev, const struct expr *e, struct err *err, enum err_code code,
-	const char *fmt, ...) PRINTF_LIKE(5, 6);
-enum err_code eval_nomem(struct eval *ev, struct err *err);
-/* Adds a line to the answer's infos, unless it is there. */
-enum err_code eval_info(struct eval *ev, struct err *err, const char *fmt, ...) PRINTF_LIKE(3, 4);
-/* ERR_CANCELED where someone asked for it. */
-MUST_CHECK enum err_code eval_check(struct eval *ev, struct err *err);
-
-/* ---- top.c ---- */
-
-MUST_CHECK enum err_code profiles_top(
-	struct eval *ev, const struct value *in, double k, struct value *out, struct err *err);
 
 #endif

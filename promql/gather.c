@@ -1,7 +1,7 @@
 /*
- * Adding up what a selector chose: per group and partition one accumulator, filled by the database,
- * then read out as cells. Values of gauges stay multiplied by their intervals here; the time they
- * are divided by is that of the whole selection, so that groups add up to what they are part of.
+ * Adds up the series that a selector chose. The database fills one accumulator per group and
+ * partition, which is then read out as cells. Values of gauges stay multiplied by their intervals
+ * here. They are divided by the time of the whole selection, so that groups add up to the whole.
  */
 #include "promql/gather.h"
 
@@ -183,7 +183,7 @@ static enum err_code read_group(
 	return ERR_OK;
 }
 
-/* Types of one group that differ keep what they share. */
+/* If types of one group differ, the fields that they share stay. */
 static void join_type(struct profile_type *t, const struct profile_type *other)
 {
 	const struct str none = { 0 };
@@ -199,8 +199,8 @@ static void join_type(struct profile_type *t, const struct profile_type *other)
 }
 
 /*
- * No sample passed the matchers: as if the series were not there, but for the time it was looked
- * at. Profiles without samples pass what accepts "".
+ * No sample passed the matchers: as if the series was not there, but the time was looked at.
+ * Profiles without samples pass matchers that accept "".
  */
 static bool is_left_out(const struct gathering *x, const struct profile_value *p)
 {
@@ -253,7 +253,7 @@ static enum err_code finish_group(
 struct batch {
 	struct {
 		size_t first, n; /* chosen ones */
-		size_t slots; /* where its slots end */
+		size_t slots; /* the end of its slots */
 	} groups[BATCH_MAX];
 	size_t n;
 };
@@ -317,9 +317,9 @@ static bool drops_frames(const struct part *part)
 }
 
 /*
- * Costs by name are what their cells would give, but where frames are dropped, which holds for all
- * that is merged, and where what the rest adds to a cell could lessen it: percentages refer to the
- * sum of magnitudes.
+ * True if sums by name give what cells would. They do not if some profile drops frames, since that
+ * holds for all that is merged, or if other cells are negative, since percentages refer to the sum
+ * of magnitudes.
  */
 static bool names_hold(const struct value *v)
 {
@@ -396,8 +396,8 @@ static enum err_code split_by_labels(struct eval *ev, struct selection *s, struc
 }
 
 /*
- * Read again where the short way does not hold: by stacks in place of names; and where costs have
- * both signs by labels of samples too, as percentages refer to what did not cancel out.
+ * Reads again if the short way does not hold: by stacks instead of names. If costs have both signs
+ * it also reads by labels of samples, since percentages refer to what did not cancel out.
  */
 enum err_code gather_selection(
 	struct eval *ev, const struct selection *s, struct value *out, struct err *err)

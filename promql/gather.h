@@ -12,7 +12,7 @@
 #ifndef PROMQL_GATHER_H
 #define PROMQL_GATHER_H
 
-#include "promql/plan.h"
+#include "promql/choose.h"
 
 /* The database adds to these. */
 struct sums {
@@ -66,7 +66,7 @@ MUST_CHECK enum err_code estimate_selection(
 /* Samples from which on help is worth asking for: half a millisecond. */
 #define GATHER_WORTH_DEFAULT 200000u
 
-/* Threads that helped have ended; failed: what they read through, and were warned of, goes. */
+/* Helping threads have ended. failed: forget what they read, and their warnings. */
 void forks_end(struct eval *ev, bool failed);
 
 /* The next slots are of another group. */
@@ -74,7 +74,7 @@ static inline void slots_next_group(struct gathering *x)
 {
 	x->from = x->slots_n;
 }
-/* f: the factor, where it is known; else NULL. */
+/* f: the factor if it is known, else NULL. */
 MUST_CHECK enum err_code slots_add(
 	struct gathering *x, const struct chosen *c, const struct factor *f, struct err *err);
 /* Asked the same, of the same partition and type. */
@@ -82,11 +82,11 @@ bool slots_fit(const struct slot *a, const struct slot *b);
 /* Adds the sums of `from` to those of `to`. */
 MUST_CHECK enum err_code slots_merge(
 	struct gathering *x, struct slot *to, struct slot *from, struct err *err);
-/* How many are worth being summed together. */
+/* The number of slots that are worth summing together. */
 size_t slots_wanted(const struct gathering *x);
 /*
- * What a group of one series takes of the query's memory at least, summed among so many samples:
- * below it are the series, what was chosen of it, and what is made of the profile afterwards.
+ * The least memory that a group of one series takes, summed among so many samples. The series, what
+ * was chosen of it, and what is made of the profile afterwards take more.
  */
 uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells);
 MUST_CHECK enum err_code slots_sum(struct gathering *x, struct err *err);
@@ -97,7 +97,7 @@ void slots_close(struct gathering *x);
 /* Series of one group whose costs are multiplied by factors: these may be equal, so that sums over
  * many series can be read. */
 bool factors_come_first(const struct gathering *x, const struct chosen *c, size_t n);
-/* Reads totals, and adds slots by factor; none where there is no use in it. */
+/* Reads totals, and adds slots by factor; none if it does not pay. */
 MUST_CHECK enum err_code factors_add(
 	struct gathering *x, const struct chosen *c, size_t n, struct err *err);
 /* Finds the factors of summed slots; slots with equal factors become one. */

@@ -1,10 +1,10 @@
 /*
- * Factors: what costs are multiplied by where each series has one of its own, of rates and means.
+ * Factors: costs of rates and means are multiplied by a factor of each series.
  *
- * A group's costs are, factor by factor, the sum of whole numbers over all series that have it,
- * multiplied once. So it does not count whether they were read one by one or as sums over many
- * series. The latter is much less to read, but factors must be known before: totals of a series say
- * its factor, and cost the heads of its records alone.
+ * Per factor, a group's costs are the sum of whole numbers over all series that have it, multiplied
+ * once. So the result is the same whether series are read one by one or as sums over many series.
+ * Sums are much less to read, but the factors must be known before. The totals of a series tell its
+ * factor, and cost only the heads of its records.
  */
 #include "promql/gather.h"
 

@@ -1,6 +1,4 @@
-/*
- * Slots: what is read of the database together, and side by side.
- */
+/* Slots: rows that are read from the database together. Slots are read side by side. */
 #include "promql/gather.h"
 
 #include <assert.h>
@@ -154,7 +152,7 @@ static enum err_code charge(struct gathering *x, struct sums *s, struct err *err
 	return ERR_OK;
 }
 
-/* All series of a slot at once: what whole groups of series add up to is read as such. */
+/* All series of a slot at once: sums of whole groups of series are read as such. */
 static enum err_code sum_window(struct gathering *x, const struct slot *slot, int64_t min_ns,
 	int64_t max_ns, struct db_querier *q, struct arena *a, struct sums *out, struct err *err)
 {
@@ -278,7 +276,9 @@ static enum err_code put_together(
 	return rc;
 }
 
-/* Each slot is a piece, or where there are few of them several, cut where blocks end. */
+/*
+ * Each slot is a piece. If there are few slots, each becomes several pieces, cut where blocks end.
+ */
 static enum err_code cut_pieces(struct gathering *x, struct running *r, struct err *err)
 {
 	const struct time_window *w = &x->s->window;
@@ -324,7 +324,7 @@ void forks_end(struct eval *ev, bool failed)
 	}
 }
 
-/* *done false: something is wrong, and what comes of it is found one by one. */
+/* *done false: something is wrong. Then slots are read one by one to find the error. */
 static enum err_code sum_side_by_side(struct gathering *x, bool *done, struct err *err)
 {
 	struct running r = { .x = x };
@@ -404,7 +404,7 @@ enum err_code slots_sum(struct gathering *x, struct err *err)
 	return sum_one_by_one(x, err);
 }
 
-/* ---- what it would read ---- */
+/* ---- estimates ---- */
 
 #define GROUPS_LOOKED_AT 64u
 
@@ -442,7 +442,7 @@ enum err_code estimate_selection(
 		for (end = i + 1; end < s->n && s->v[end].group == s->v[i].group; end++)
 			;
 		if (group < looked * s->groups_n / GROUPS_LOOKED_AT)
-			continue; /* the others are taken to be like those that are looked at */
+			continue; /* the others are assumed to be like the ones looked at */
 		rc = estimate_group(&x, &s->v[i], end - i, &some, err);
 		looked++;
 	}

@@ -1,14 +1,13 @@
 #include "promql/numeric.h"
 
 #include <assert.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "promql/plan.h"
 #include "promql/reader.h"
 #include "tsdb/columns/number_chunk.h"
 
-#define SLICE_NS NS_PER_HOUR /* read at once, beside what a step wants */
+#define SLICE_NS NS_PER_HOUR /* read at once, in addition to a step's needs */
 
 struct numeric_values {
 	int64_t *ts;
@@ -153,7 +152,7 @@ static enum err_code read_slice(
 	return ERR_OK;
 }
 
-/* How many of the times are at or before t. */
+/* The number of times at or before t. */
 static size_t count_until(const struct numeric_values *v, int64_t t)
 {
 	size_t lo = 0, hi = v->n, mid;

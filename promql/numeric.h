@@ -1,8 +1,8 @@
 /*
  * Numeric series in queries: selectors of them, and functions over their windows.
  *
- * A selector with a name means numbers where series of the name are numeric. One without a name
- * means profiles where it selects some, and numbers else.
+ * A selector with a name means numbers if series of the name are numeric. One without a name
+ * means profiles if it selects some, else numbers.
  *
  * Windows are Prometheus's (2.42): sel[5m] has the values in [t-5m, t]; a bare selector has, in
  * all modes, the latest value in [t-lookback, t]. A stale mark ends a series for bare selectors,

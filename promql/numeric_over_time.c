@@ -4,10 +4,11 @@
  * Source: Prometheus 2.42, promql/functions.go, for the order of additions and what NaN does.
  */
 #include <math.h>
-#include <stdlib.h>
 
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
+#include "promql/eval.h"
 #include "promql/numeric.h"
+#include "promql/syntax/functions.h"
 #include "tsdb/columns/number_chunk.h"
 
 /* Values of one window, stale marks left out. */

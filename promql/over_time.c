@@ -1,16 +1,16 @@
 /*
- * Functions over windows of profiles: what a selector's series give in place of their sum, or of
- * the mean of levels.
+ * Functions over windows of profiles: another result than the sum of a selector's series, or the
+ * mean of levels.
  *
- * min_over_time() and max_over_time() find the time of the scrape by totals, which whole steps of
- * rollups have too; then it is read as the only one. Where only some samples are asked for, each
- * scrape is read.
+ * min_over_time() and max_over_time() find the time of the scrape by totals, which rollups also
+ * have. Then they read only that scrape. If only some samples are asked for, each scrape is read.
  */
 #include "promql/over_time.h"
 #include "base/clock.h"
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
+#include "promql/syntax/functions.h"
 #include "promql/unit.h"
 
 static enum over_time over_of(const struct expr *e)

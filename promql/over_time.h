@@ -10,7 +10,7 @@
 #include "promql/choose.h"
 
 bool over_is(const struct expr *e); /* a call of a function that gives profiles of a window */
-/* Such a call; of numbers its costs. Fractions are not rounded yet. */
+/* Evaluates such a call; of numbers it gives costs. Fractions are not rounded yet. */
 MUST_CHECK enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct value *out, struct err *err);
 /* The error of rate() for profiles that do not add up in time. */
@@ -24,7 +24,7 @@ MUST_CHECK enum err_code call_count_over(
 
 /* ---- rate_window.c ---- */
 
-/* OVER_RATE: where the window of each series begins (struct chosen), in a copy. */
+/* OVER_RATE: sets the beginning of each series' window (struct chosen), in a copy. */
 MUST_CHECK enum err_code rate_windows(struct eval *ev, struct selection *s, struct err *err);
 /* Widens what a query looks at by what rate_windows looks at beyond the first and last window. */
 void rate_span(const struct selector *s, struct time_window *first, struct time_window *last);

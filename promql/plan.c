@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "promql/eval.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/over_time.h"
@@ -83,7 +84,7 @@ static struct plan_read *look_up(
 	return NULL;
 }
 
-/* It is read in one window, whatever the step. */
+/* It is read in one window at every step. */
 static bool is_pinned(const struct eval *ev, const struct expr *e)
 {
 	return ev->mode != EVAL_RANGE || e->selector.at != AT_NONE;
@@ -199,7 +200,9 @@ static struct selection selection_of(const struct plan_read *r, const struct tim
 		.cost = cost_of(r) };
 }
 
-/* Elements of a step, at least: one row's samples each, where they are not all thrown away. */
+/*
+ * The least number of elements of a step: the samples of one row each, unless all are thrown away.
+ */
 static uint64_t memory_of(const struct eval *ev, const struct plan_read *r)
 {
 	const struct sum_estimate *e = &r->estimate;
@@ -508,7 +511,7 @@ size_t plan_series_max(const struct eval *ev, const struct expr *e, struct serie
 		looked = ev->plan->samples_max / (each.samples * steps_of(ev, e));
 		max = looked < max ? looked : max;
 	}
-	/* None at all is as many as are refused anyway. */
+	/* 0 would mean no limit. A limit of 1 refuses the series as well. */
 	return max == UINT64_MAX ? 0 : max ? (size_t)max : 1;
 }
 
@@ -551,7 +554,7 @@ enum err_code plan_query(struct eval *ev, struct err *err)
 	arena_release(&scratch);
 	if (ev->budget)
 		p->held_bytes = used_of(ev->budget);
-	/* The evaluation says the same again, or does not over what is there. */
+	/* The evaluation finds the same error, or none if the data does not lead to it. */
 	if (rc == ERR_INVALID) {
 		p->partial = true;
 		rc = ERR_OK;

@@ -4,8 +4,8 @@
  * A query is planned by evaluating it over nothing: selectors find their series, note what would be
  * asked of the database and how much that is (db_estimate), and give no elements. So the plan is of
  * the same decisions that the evaluation makes. What was found stays: series are selected once per
- * query, and places that ask for the same selector in the same way are read once per step (once at
- * all where `@` keeps the window in its place).
+ * query, and places that ask for the same selector in the same way are read once per step (only
+ * once if `@` pins the window).
  *
  * The estimate is compared with the query's limits before anything is read. What is read is counted
  * again as it is read: an estimate is about right, a limit is kept.
@@ -43,7 +43,7 @@ struct plan_read {
 	/* Counted while reading: */
 	uint64_t reads, samples, profiles;
 	int64_t took_ns;
-	/* Kept for the other places: of the step at kept_ns, or of all where it is pinned. */
+	/* Kept for the other places: of the step at kept_ns, or of all steps if it is pinned. */
 	struct value kept;
 	int64_t kept_ns;
 	bool has_kept;
@@ -62,7 +62,7 @@ struct query_plan {
 	struct chosen_set *sets;
 	struct plan_node *nodes;
 	bool analyze; /* expressions are timed */
-	bool checked; /* it is evaluated where it keeps the limits; else only explained */
+	bool checked; /* evaluated if it keeps the limits; else only explained */
 	bool partial; /* planning ended early: the evaluation will say why */
 	struct sum_estimate all;
 	uint64_t series_steps; /* series looked at, each in each of its steps */
@@ -79,10 +79,10 @@ struct query_plan {
 MUST_CHECK enum err_code plan_query(struct eval *ev, struct err *err);
 /* ERR_LIMIT: more than the query may read. */
 MUST_CHECK enum err_code plan_check(const struct query_plan *p, struct err *err);
-/* The read of e, a selector, asked for like this; series are selected where they are not yet. */
+/* The read of e, a selector, merged like m; selects the series unless they are selected. */
 MUST_CHECK enum err_code plan_find_read(struct eval *ev, const struct expr *e,
 	const struct merging *m, struct plan_read **out, struct err *err);
-/* The same while planning: one place more asks for it. */
+/* The same while planning: counts one more place that asks for it. */
 MUST_CHECK enum err_code plan_note_read(struct eval *ev, const struct expr *e,
 	const struct merging *m, struct plan_read **out, struct err *err);
 /* While planning: notes once what the read costs; *out stays as it is. */
@@ -95,9 +95,9 @@ MUST_CHECK enum err_code plan_read_values(
 MUST_CHECK enum err_code plan_numbers(struct eval *ev, const struct expr *e,
 	const struct db_series *series, size_t n, struct err *err);
 /*
- * Before series of a selector are held: how many there may be. More of them, of so many bytes each
- * at least, would not fit into the query's memory, or be looked at too often, each counting as so
- * many samples. 0: no limit. plan_refuse_series: the error if there are more.
+ * The number of series of a selector that may be held; 0: no limit. More of them, each of at least
+ * so many bytes and samples, would exceed the limits of the query. plan_refuse_series gives the
+ * error for `about` so many.
  */
 struct series_cost {
 	uint64_t bytes, samples;

@@ -1,16 +1,18 @@
 /*
- * Windows of rates. Scrapes come a little early or late: of a window of ten intervals a series has
- * nine, ten or eleven, as its scrapes happen to fall before or behind the edges, and of a window of
- * one interval none, one or two. Drawn step by step that is a saw.
+ * Windows of rates. Scrapes come a little early or late. So a window of ten intervals has nine, ten
+ * or eleven scrapes of a series, and a window of one interval has none, one or two. Drawn step by
+ * step that is a saw.
  *
- * So where a scrape falls near the end of the window, and its fellow then falls near the beginning,
- * the beginning moves: behind that fellow where the last scrape came just before the end, before it
- * where the next one came just behind the end. Each step then has as many scrapes as the window has
- * intervals. A window shorter than the interval is as long as the interval. Nothing moves where no
- * next one came: the series ended, and what is in the window counts.
+ * So the beginning of the window moves if a scrape is near the end, since then another scrape is
+ * near the beginning. If the last scrape came just before the end, the window begins behind the
+ * scrape near the beginning. If the next one came just behind the end, it begins before it. Then
+ * each step has as many scrapes as the window has intervals. A window shorter than the interval
+ * becomes as long as the interval. Nothing moves if no next scrape came: the series ended, and what
+ * is in the window counts.
  *
- * In a window of a hundred intervals one scrape counts a hundredth; and sums of many series over
- * whole hours can be read as one only where all have one window. So these are left as they are.
+ * In a window of a hundred intervals one scrape counts a hundredth, and sums of many series over
+ * whole hours can be read as one only if all have the same window. So long windows stay as they
+ * are.
  */
 #include "promql/over_time.h"
 
@@ -21,10 +23,10 @@
 #define NEAR_PARTS 10 /* of an interval: how early or late a scrape may come */
 #define LONG_INTERVALS 100
 #define LONG_NS NS_PER_HOUR /* from here on there are sums of whole steps */
-#define LOOK_BACK_NS (5 * NS_PER_MIN) /* for the last scrape, where the window is shorter */
+#define LOOK_BACK_NS (5 * NS_PER_MIN) /* for the last scrape, if the window is shorter */
 #define LOOK_AHEAD_NS NS_PER_MIN /* for the one that comes late */
 
-/* How often a series was scraped lately, and last. */
+/* The interval at which a series was scraped lately, and its last scrape. */
 struct pace {
 	int64_t interval_ns; /* 0: not at all */
 	int64_t last_ns;

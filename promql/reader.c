@@ -12,7 +12,7 @@ static double scalar_of(const struct value *costs)
 	return costs->n == 1 ? costs->costs[0].value : NAN;
 }
 
-/* NaN might be refused where it goes, and the plan would end there. */
+/* NaN might be refused by an operator above, and the plan would end there. */
 static double scalar_noted(const struct value *costs)
 {
 	(void)costs;

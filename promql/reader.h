@@ -11,7 +11,7 @@
 #ifndef PROMQL_READER_H
 #define PROMQL_READER_H
 
-#include "promql/eval.h"
+#include "promql/value/evaluation.h"
 
 struct merging;
 struct numeric_cache;

@@ -1,6 +1,6 @@
 #include "promql/unit.h"
 
-/* Calls whose numbers have the unit of what they are given: of one argument, by its place. */
+/* Calls that keep the unit of an argument, by the argument's place. */
 /* clang-format off */
 static const struct {
 	const char *name;
@@ -92,7 +92,7 @@ static bool is_plain(const struct expr *e)
 		(s->kind == EXPR_BINARY && is_plain(s->binary.lhs) && is_plain(s->binary.rhs));
 }
 
-/* Both sides' where they agree; a plain number takes the other's. */
+/* The unit of both sides if they agree; a plain number takes the other side's. */
 static struct str unit_of_both(const struct eval *ev, const struct binary *b)
 {
 	struct str l = unit_of(ev, b->lhs), r = unit_of(ev, b->rhs);
@@ -125,7 +125,7 @@ static struct str unit_of_binary(const struct eval *ev, const struct expr *e)
 		return l;
 	if (b->op == OP_MUL && str_is(l, UNIT_RATIO))
 		return r;
-	/* A scaled profile says itself what it is counted in. */
+	/* A scaled profile has its own unit. */
 	return !is_profiles || (l.len && r.len) ? STR("") : l.len ? l : r;
 }
 

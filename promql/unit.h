@@ -1,10 +1,10 @@
 /*
- * Units: what a query's numbers are counted in, as far as that is certain.
+ * Units of a query's numbers, if they are certain.
  *
- * While a query is evaluated each selector's unit is noted; afterwards the tree says what became of
- * it. A unit stays where costs are added, chosen or ordered; a share or a quotient of two costs of
- * one unit is "ratio". Multiplying and dividing by a plain number may be a conversion (ns to s), so
- * then, and if two units meet, the unit is not known.
+ * While a query is evaluated each selector's unit is noted; afterwards the tree tells the answer's
+ * unit. A unit stays where costs are added, chosen or ordered; a share or a quotient of two costs
+ * of one unit is "ratio". Multiplying and dividing by a plain number may be a conversion (ns to s),
+ * so then, and if two units meet, the unit is not known.
  *
  * Ownership: units live in the query's arena. Private to promql/.
  * Threads:   one evaluation, one thread.
@@ -12,11 +12,11 @@
 #ifndef PROMQL_UNIT_H
 #define PROMQL_UNIT_H
 
-#include "promql/eval.h"
+#include "promql/value/evaluation.h"
 
 #define UNIT_RATIO "ratio"
 
-/* A selector, the unit that it was found to have, the next note. */
+/* The unit that a selector's profiles were found to have. */
 struct unit_note {
 	const struct expr *selector;
 	struct str unit; /* empty: several */

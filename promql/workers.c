@@ -1,6 +1,5 @@
 #include "promql/workers.h"
 
-#include <assert.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 

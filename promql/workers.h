@@ -1,8 +1,8 @@
 /*
- * Workers: threads that queries share for work that falls apart into independent pieces.
+ * Workers: threads that queries share for work that splits into independent pieces.
  *
- * Whoever has such work does it himself, and idle workers help. So work ends also where none is
- * idle, and with more queries than cores each is as fast as if there were no workers.
+ * The thread that has such work does it itself, and idle workers help. So work ends even if none is
+ * idle, and with more queries than cores each is as fast as without workers.
  *
  * Threads: any number call workers_run at once; a piece must not call it again.
  */

@@ -30,7 +30,7 @@ struct span {
 	uint32_t at, len;
 };
 
-/* How an array grows: its capacity now, at first, and at most. */
+/* The growth of an array: its capacity now, at first, and at most. */
 struct growth {
 	const char *what; /* "lines", for the error at the limit */
 	size_t size; /* of an item */

@@ -135,6 +135,17 @@ uint32_t pprof_builder_function(struct pprof_builder *b, const struct pprof_func
 /* Sets line_first and line_n from lines[0..n). */
 uint32_t pprof_builder_location(struct pprof_builder *b, struct pprof_location location,
 	const struct pprof_line *lines, uint32_t n);
+/*
+ * For callers that add each location once: its hash, and the equality of base/map.h. `key` is a
+ * struct pprof_location_key that is not in `profile` yet, a struct pprof; `id` is one of its
+ * locations.
+ */
+struct pprof_location_key {
+	struct pprof_location l; /* all but line_first */
+	const struct pprof_line *lines; /* l.line_n of them */
+};
+uint64_t pprof_location_hash(const struct pprof_location_key *key);
+bool pprof_location_eq(const void *profile, const void *key, uint32_t id);
 /* values: one per type. */
 void pprof_builder_sample(struct pprof_builder *b, const uint32_t *locations, uint32_t locations_n,
 	const struct pprof_label *labels, uint32_t labels_n, const int64_t *values);

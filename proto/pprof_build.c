@@ -142,6 +142,35 @@ uint32_t pprof_builder_location(struct pprof_builder *b, struct pprof_location l
 	return b->p.locations_n++;
 }
 
+uint64_t pprof_location_hash(const struct pprof_location_key *key)
+{
+	uint64_t hash = hash_u64(key->l.address ^ (uint64_t)key->l.mapping << 32 ^ key->l.line_n);
+
+	for (uint32_t i = 0; i < key->l.line_n; i++)
+		hash = hash_u64(
+			hash ^ (uint64_t)key->lines[i].function << 32 ^ (uint64_t)key->lines[i].line);
+	return hash;
+}
+
+bool pprof_location_eq(const void *profile, const void *key, uint32_t id)
+{
+	const struct pprof_location_key *k = key;
+	const struct pprof *p = profile;
+	const struct pprof_location *a = &k->l, *b = &p->locations[id];
+
+	assert(id < p->locations_n);
+	if (a->address != b->address || a->mapping != b->mapping || a->line_n != b->line_n ||
+		a->is_folded != b->is_folded)
+		return false;
+	for (uint32_t i = 0; i < a->line_n; i++) {
+		const struct pprof_line *x = &k->lines[i], *y = &p->lines[b->line_first + i];
+
+		if (x->function != y->function || x->line != y->line || x->column != y->column)
+			return false;
+	}
+	return true;
+}
+
 void pprof_builder_sample(struct pprof_builder *b, const uint32_t *locations, uint32_t locations_n,
 	const struct pprof_label *labels, uint32_t labels_n, const int64_t *values)
 {

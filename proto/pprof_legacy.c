@@ -3,7 +3,7 @@
 #define CPU_WORDS 5u
 #define LINES_MAX 1000u /* of comments, before the first line that is none */
 
-/* How the first line that is no comment begins. */
+/* The beginning of the first line that is not a comment. */
 static const struct {
 	const char *opening, *name;
 } texts[] = {

@@ -77,7 +77,7 @@ wire_pos wire_skip(uint64_t tag, wire_pos at, wire_pos end);
  */
 size_t wire_count_varints(wire_pos at, size_t len);
 
-/* Says in *err where a profile's body breaks the wire format, and returns ERR_INVALID. */
+/* Sets *err to the place where a body breaks the wire format, and returns ERR_INVALID. */
 enum err_code pprof_explain(struct str raw, struct err *err);
 
 #endif

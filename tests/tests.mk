@@ -10,6 +10,7 @@ UNIT_WITH_discovery := discovery/sources base/net
 $(foreach r,symbols columns rollup series block catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
 UNIT_WITH_tsdb := proto base/self
 UNIT_WITH_promql := promql/engine promql/pprof
+UNIT_WITH_promql/profiles := promql promql/engine promql/pprof
 UNIT_WITH_promql/rules/notify := base/net
 UNIT_WITH_web/http := base/gzip
 UNIT_WITH_web/render := promql/engine
@@ -22,8 +23,8 @@ UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c $(addp
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 # The longest tests begin first, so that none of them runs alone at the end.
 UNIT_LONGEST := tsdb/catalog/blocks promql/parallel promql/by_name tsdb/head/head_damage tsdb/power tsdb/stress tsdb/sweep \
-	tsdb/compact/sweep_blocks promql/filter_oracle tsdb/crash tsdb/full scrape/manager discovery/sources/dns_sd \
-	discovery/sources/http_sd promql/rates promql/flat promql/script promql/series_memory promql/rules/notify/notifier
+	tsdb/compact/sweep_blocks promql/profiles/filter_oracle tsdb/crash tsdb/full scrape/manager discovery/sources/dns_sd \
+	discovery/sources/http_sd promql/rates promql/profiles/flat promql/script promql/series_memory promql/rules/notify/notifier
 UNIT_SOURCES := $(filter $(UNIT_LONGEST:%=tests/%_test.c),$(UNIT_SOURCES)) \
 	$(filter-out $(UNIT_LONGEST:%=tests/%_test.c),$(UNIT_SOURCES))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)

@@ -5,7 +5,7 @@
 #ifndef TESTS_VALUES_H
 #define TESTS_VALUES_H
 
-#include "promql/value.h"
+#include "promql/value/value.h"
 #include "proto/pprof.h"
 #include "tests/check.h"
 #include "tsdb/symbols/partition.h"

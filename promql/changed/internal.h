@@ -22,7 +22,7 @@ struct side {
 	double all; /* costs */
 	double sampling; /* variance of the mean of a share of 1, by sampling alone */
 	double weights2, weights4; /* sums of powers */
-	double spread_unit; /* what the sum of w^2 (r - R)^2 expects per unit of variance */
+	double spread_unit; /* the expected sum of w^2 (r - R)^2 per unit of variance */
 	double *path; /* per function and slice: its share's deviation */
 };
 
@@ -40,7 +40,7 @@ struct track { /* of a function */
 
 struct mixture {
 	double least; /* variance by sampling alone */
-	double weight[MIXTURE_MAX], variance[MIXTURE_MAX]; /* no variance where there is no weight */
+	double weight[MIXTURE_MAX], variance[MIXTURE_MAX]; /* no weight, no variance */
 	double freedom[MIXTURE_MAX]; /* of its estimate; INFINITY: it is given */
 };
 
@@ -58,7 +58,7 @@ struct judge {
 	uint32_t met_n;
 	double quantum;
 	struct shocks *shocks;
-	double deviations; /* that p of one function stands for, of a normal value */
+	double deviations; /* of a normal value, at the p of one function */
 };
 
 bool changed_is_stopped(const struct judge *j);
@@ -81,9 +81,9 @@ void changed_mix(const struct judge *j, uint32_t function, struct mixture *m);
 
 /* ---- reach.c ---- */
 
-/* The x > 0 that a difference of such variances passes by chance with probability p. */
+/* The x > 0 that a difference with these variances exceeds by chance with probability p. */
 double mixture_reach(const struct mixture *m, double p);
-/* How many deviations a normal value is away from its mean, or more, with probability p. */
+/* The number of deviations that a normal value exceeds, on either side, with probability p. */
 double normal_reach(double p);
 /* The greatest share that could well have given `samples` of `all`, but with probability p / 2. */
 double share_reach(double samples, double all, double p);

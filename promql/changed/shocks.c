@@ -1,25 +1,26 @@
 /*
- * What passing shocks do to the difference of two means.
+ * The effect of passing shocks on the difference of two means.
  *
- * A function's path over a side's slices is sampling, which is white and known from counts, and
- * shocks: an AR(1) with a persistence phi, and a variance that goes with the square of its share.
- * Cosines take a path apart into waves that are nearly independent and know nothing of the mean;
- * what a wave's square is expected to be follows from phi and the variance. So phi and variance
- * stand on a lattice, each pair with its likelihood, and none is chosen: a difference is judged by
- * all pairs, each with its weight. Ten slices that could as well be persistent as not stay both.
+ * A function's path over a side's slices has two parts. Sampling is white noise, known from counts.
+ * Shocks are an AR(1) with a persistence phi, and a variance that grows with the square of the
+ * function's share. Cosines split a path into waves that are nearly independent of each other and
+ * of the mean. phi and the variance give the expected square of each wave. So phi and the variance
+ * form a lattice, and each pair has its likelihood. No pair is chosen: all pairs judge a
+ * difference, each by its weight. Ten slices that may or may not be persistent count as both.
  *
- * Few functions of few samples hide slow shocks from their paths. The differences of the functions
- * show them: where such shocks are, all functions move. So the pool of the greatest functions is
- * weighed by its paths and by its differences, each of which may be a change with a chance of
- * MAY_HAVE_CHANGED, and then tells little; what one function gains and all others lose in
- * proportion is taken away before. That is where every function begins. From there it may be more
- * shaky, or persistent in its own way, with little weight; its own path decides.
+ * If there are few functions with few samples, their paths do not show slow shocks. The differences
+ * of the functions do, because such shocks move all functions. So the pool of the greatest
+ * functions is weighed by its paths and by its differences. Each difference may be a change with a
+ * chance of MAY_HAVE_CHANGED, and then tells little. The part of a difference that one function
+ * gains and all others lose in proportion is taken away before. Every function begins with the
+ * pool's weights. With little weight it may be more shaky, or have its own persistence; its own
+ * path decides.
  *
- * The variance stands in units of sampling, a level for each factor of LEVEL_RATIO. Then what is
- * expected is a table for all functions at once, and a function's likelihood a product with it.
+ * The variance is in units of sampling, with a level for each factor of LEVEL_RATIO. Then the
+ * expected squares are one table for all functions, and a function's likelihood is a product with
+ * it.
  */
 #include <math.h>
-#include <stdlib.h>
 
 #include "promql/changed/internal.h"
 
@@ -35,15 +36,16 @@
 #define POOL_MAX 24 /* functions */
 #define MAY_HAVE_CHANGED 0.1 /* of functions */
 #define MAY_DIFFER 0.05 /* of functions: their shocks are not as all others' are */
-#define SHARES_APART 8 /* shocks are taken as if shares were not further apart */
+#define SHARES_APART 8 /* shares farther apart count as this far apart, for shocks */
 #define WEIGHT_LEAST 1e-12
 
 /* Beyond 0.8 a shock of ten slices looks like a change: it is hardly believed. */
 static const double phis[PHIS] = { 0, 0.25, 0.5, 0.65, 0.8, 0.9, 0.96 };
 static const double phi_part[PHIS] = { 0.23, 0.23, 0.23, 0.183, 0.115, 0.011, 0.001 };
 /*
- * By how many steps a function's shocks are more than the pool's, from one less on; as persistent
- * as all functions' are, or, with little weight, in its own way.
+ * The chance that a function's shocks are so many levels above the pool's, beginning with one level
+ * below. Their persistence is that of all functions, or, with the little weight of own_part, any
+ * other.
  */
 #define SHAKY 9
 static const double common_part[SHAKY] = { 0.05, 0.62, 0.16, 0.1, 0.05, 0.015, 0.003, 0.001,
@@ -55,13 +57,16 @@ struct waves { /* of a side */
 	unsigned n, bands_n;
 	unsigned band[WAVES_MAX]; /* of a wave */
 	double count[BANDS_MAX]; /* waves in a band */
-	double expected[PHIS][BANDS_MAX]; /* of a wave's square, where shocks have variance 1 */
+	double expected[PHIS][BANDS_MAX]; /* of a wave's square, if shocks have variance 1 */
 	double mean[PHIS]; /* variance of the mean then */
 };
 
 struct shocks {
 	struct waves side[2];
-	/* Of a side's waves, where sampling is 1: one over what is expected, and its logarithms. */
+	/*
+	 * For a side's waves, with sampling as 1: the inverse of the expected squares, and their
+	 * logarithms.
+	 */
 	double inverse[2][PHIS][LEVELS][BANDS_MAX];
 	double logs[2][PHIS][LEVELS];
 	double pool[PHIS][STEPS]; /* weights */
@@ -73,7 +78,7 @@ struct path_energy {
 	double share[2];
 };
 
-/* Of n values of a process with phi and variance 1: the variance of their mean. */
+/* The variance of the mean of n values of a process with phi and variance 1. */
 static double variance_of_mean(double phi, double n)
 {
 	double sum = n, power = 1;
@@ -204,7 +209,7 @@ static unsigned level_at(
 	return level < 0 ? 0 : level > LEVELS - 1 ? LEVELS - 1 : (unsigned)level;
 }
 
-/* The logarithm of a path's likelihood; what all pairs have in common is left out. */
+/* The logarithm of a path's likelihood, without the terms that all pairs share. */
 static double likelihood(
 	const struct judge *j, const struct path_energy *e, unsigned phi, unsigned step)
 {
@@ -272,8 +277,8 @@ static unsigned choose_pool(const struct judge *j, uint32_t *pool)
 }
 
 /*
- * By how much the pool's functions moved together: what one gains, the others lose in proportion.
- * The median, weighed by shares.
+ * How far the pool's functions moved together: one gains, the others lose in proportion. It is the
+ * median, weighed by shares.
  */
 static double common_ratio(const struct judge *j, const uint32_t *pool, unsigned n)
 {
@@ -321,8 +326,8 @@ static double moved_likelihood(const struct judge *j, uint32_t f, const struct p
 }
 
 /*
- * What one function says of all pairs, added to what others said. It may be one of a few that are
- * like none else; then it says nothing, so no pair loses more by it than that is unlikely.
+ * Adds one function's evidence about all pairs to that of the others. A function may be an outlier;
+ * then it says nothing. So a pair never loses more by one function than the chance of an outlier.
  */
 static void add_to_pool(struct judge *j, uint32_t f, double ratio)
 {

@@ -1,4 +1,3 @@
-#include <stdlib.h>
 
 #include "promql/changed/internal.h"
 
@@ -45,8 +44,8 @@ enum err_code changed_sides_init(struct judge *j, struct err *err)
 }
 
 /*
- * The same series on both sides are compared with themselves where they are most of both; then
- * each weighs as the variance of its difference by sampling wants it, and the others are left out.
+ * Series on both sides are compared with themselves if they are most of both. Then each weighs by
+ * the inverse variance of its difference by sampling, and other series are left out.
  */
 void changed_weigh(struct judge *j)
 {
@@ -114,7 +113,7 @@ static void read_observations(struct judge *j, unsigned k, uint32_t series)
 	}
 }
 
-/* Subtracts from the paths what the series' mean explains. */
+/* Subtracts from the paths the part that the series' mean explains. */
 static void read_means(struct judge *j, unsigned k, uint32_t series)
 {
 	struct side *s = &j->side[k];

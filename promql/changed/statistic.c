@@ -1,33 +1,34 @@
 /*
- * What is compared is a function's mean share on each side, D = new - base. Its variance has four
- * sources, and each is estimated where it can be seen:
+ * Compares a function's mean share on each side, D = new - base. Its variance has four sources, and
+ * each is estimated from the data that shows it:
  *
- *  1. Sampling. A share stands on counted samples; their variance is known from the share and from
- *     the totals (Poisson), taken at the share of both sides together, as if nothing had changed.
+ *  1. Sampling. A share is computed from counted samples. Their variance is known from the share
+ *     and from the totals (Poisson), taken at the share of both sides together, as if nothing had
+ *     changed.
  *  2. Shocks that pass: the machine's load, the mix of requests. They last longer than a slice, so
- *     slices next to each other are alike, and a mean of ten stands on fewer than ten. How long and
- *     how strong is not estimated and then believed: shocks.c gives each possibility a
- *     weight, from what all functions show and from the function's own path, and D must stand out
- *     of all of them together. (Estimates of ten slices err so much that one that is taken as given
- *     either misses what anyone sees or reports what is not there.)
- *  3. Series that differ for good. Where the same series stand on both sides each is compared with
- *     itself; should the spread of their differences be more than 1, 2 explain, it stands in their
- *     place. Else the spread of the series' means on each side adds to the rest.
+ *     slices next to each other are alike, and a mean of ten slices has less than ten slices of
+ *     evidence. Ten slices are too few to estimate how long and how strong shocks are: a judgement
+ *     by one such estimate misses clear changes, or reports some that are not there. So shocks.c
+ *     gives each possibility a weight, from all functions and from the function's own path, and D
+ *     must exceed all of them together.
+ *  3. Series that differ permanently. A series that is on both sides is compared with itself. If
+ *     the spread of these differences is more than 1 and 2 explain, it replaces them. For other
+ *     series the spread of their means on each side is added.
  *  4. Bursts: samples that come together (a call of 50 ms is five samples). A function's counts are
  *     divided by their dispersion over series and slices, and must differ by the exact binomial
- *     test as well: that is what keeps rare functions quiet.
+ *     test as well. That keeps rare functions quiet.
  *
  * Functions with so few samples that no split of them over the sides could be significant are not
- * tested and do not count (Tarone); the m others share p evenly (Bonferroni). An interval reaches
- * as far from D as D would be from 0 with a chance of p / m, so a function changed where its
- * interval leaves 0 out, and all intervals hold together. Where nothing changed at most p of
- * evaluations report anything, as far as the above holds. A rare function's interval is what each
- * side's count could be of, by Wilson's bound.
+ * tested and do not count (Tarone). The m others share p evenly (Bonferroni). An interval reaches
+ * as far from D as D would be from 0 with a chance of p / m. So a function changed if its interval
+ * does not contain 0, and all intervals hold together. If nothing changed, at most p of evaluations
+ * report anything, as far as the above holds. A rare function's interval comes from the bounds of
+ * each side's count, by Wilson.
  *
  * Source: Whittle, J. R. Stat. Soc. B 15 (1953): likelihood from a path's waves; Efron, J. Am.
- * Stat. Assoc. 99 (2004): what many tests show together as the measure of each; Satterthwaite,
- * Biometrics Bull. 2 (1946): degrees of freedom of sums; Tarone, Biometrics 46 (1990); Wilson, J.
- * Am. Stat. Assoc. 22 (1927).
+ * Stat. Assoc. 99 (2004): many tests together as the measure of each; Satterthwaite, Biometrics
+ * Bull. 2 (1946): degrees of freedom of sums; Tarone, Biometrics 46 (1990); Wilson, J. Am. Stat.
+ * Assoc. 22 (1927).
  */
 #include "promql/changed/statistic.h"
 
@@ -38,7 +39,7 @@
 #include "promql/changed/student.h"
 
 #define SPREAD_SERIES_MIN 4 /* paired: fewer do not show a spread */
-#define SPREAD_DEVIATIONS 3 /* paired: a spread within what its own estimate errs is none */
+#define SPREAD_DEVIATIONS 3 /* paired: a spread within its own error is none */
 
 bool changed_is_stopped(const struct judge *j)
 {
@@ -59,7 +60,9 @@ static int ascending(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Variance of a function's costs over their mean: of Poisson's samples, what one costs. */
+/*
+ * The variance of a function's costs over their mean. For Poisson's samples it is the cost of one.
+ */
 static double dispersion_of(const struct judge *j, const struct track *t)
 {
 	double chi = 0, n = 0;
@@ -75,7 +78,7 @@ static double dispersion_of(const struct judge *j, const struct track *t)
 	return n > 0 ? fmax(chi / n, 0) : 0;
 }
 
-/* What a sample costs: as given, else half of the functions disperse by more than it. */
+/* The cost of a sample: as given, else the dispersion that half of the functions exceed. */
 static enum err_code find_quantum(struct judge *j, struct err *err)
 {
 	double *v = arena_array(j->arena, double, (size_t)j->in->functions_n + 1);
@@ -157,7 +160,7 @@ static double p_of_counts(const struct judge *j, const struct track *t)
 		1, 2 * fmin(binomial_at_least(a, a + b, part), binomial_at_least(b, a + b, 1 - part)));
 }
 
-/* To what varies in time comes what series vary by. */
+/* Adds the variance between series to the variance in time. */
 static void add_series(struct judge *j, const struct track *t, struct mixture *m)
 {
 	double extra, spread = spread_of_series(j, t, &extra), time = 0;
@@ -175,7 +178,10 @@ static void add_series(struct judge *j, const struct track *t, struct mixture *m
 		m->variance[0] = spread;
 		m->freedom[0] = extra;
 	} else if (!j->out->paired) {
-		/* The spread holds sampling, too: once is enough; its error is that of all of it. */
+		/*
+		 * The spread includes sampling, which counts only once; its error is that of the whole
+		 * spread.
+		 */
 		for (unsigned i = 0; i < MIXTURE_MAX; i++) {
 			double all = m->variance[i] + fmax(spread - m->least, 0);
 
@@ -199,7 +205,7 @@ static bool judge_function(struct judge *j, uint32_t f, double p, struct change 
 	changed_mix(j, f, &m);
 	add_series(j, t, &m);
 	reach = mixture_reach(&m, p);
-	/* Where counts say less, the interval is as much wider as makes it say the same. */
+	/* If counts alone are less certain of the difference, the interval is widened to match them. */
 	if (fabs(out->difference) > reach && (by_counts = p_of_counts(j, t)) > p)
 		reach = fabs(out->difference) * j->deviations / fmax(normal_reach(by_counts), 0.1);
 	out->low = fmax(out->difference - reach, -1);
@@ -223,8 +229,8 @@ static void bound_function(struct judge *j, uint32_t f, double p, struct change 
 /* ---- all functions ---- */
 
 /*
- * Which functions are tested. k is the least number of tests such that no more functions than k
- * could have a p of p / k, however their samples were split.
+ * Chooses the functions that are tested. k is the least number of tests such that at most k
+ * functions could have a p of p / k, however their samples were split.
  */
 static enum err_code choose_tested(struct judge *j, struct err *err)
 {

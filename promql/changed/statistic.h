@@ -42,7 +42,7 @@ struct change_input {
 	struct change_side side[2]; /* new, base */
 	uint32_t functions_n, series_n;
 	double quantum; /* cost of one sample; 0: not known, it is estimated */
-	double p; /* at most this part of evaluations reports anything where nothing changed */
+	double p; /* if nothing changed, at most this part of evaluations reports anything */
 	bool changed_only; /* the others, and their intervals, are not wanted */
 	const atomic_bool *stop; /* may be NULL */
 };
@@ -80,11 +80,11 @@ struct change_output {
 	size_t changed_n, n; /* then the others, by how far their intervals reach */
 	uint32_t tested_n; /* functions */
 	bool paired; /* the same series are on both sides and were compared with themselves */
-	bool series_spread; /* what the spread between series explains was allowed for */
+	bool series_spread; /* the spread between series was allowed for */
 	double persistence; /* of shocks, from slice to slice: 0..1 */
 };
 
-/* How far from 0 the interval reaches. */
+/* The end of the interval that is farther from 0, as a magnitude. */
 double change_reach(const struct change *c);
 
 MUST_CHECK enum err_code changed_judge(

@@ -11,7 +11,7 @@ static double away_from_zero(double v)
 	return fabs(v) < TINY ? TINY : v;
 }
 
-/* The fraction converges fast where x < (a + 1) / (a + b + 2). */
+/* The fraction converges fast if x < (a + 1) / (a + b + 2). */
 static double fraction(double a, double b, double x)
 {
 	double c = 1, d = 1 / away_from_zero(1 - (a + b) * x / (a + 1)), value = d;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/memory_pool.h"
 #include "base/metrics.h"
 #include "base/self/heap.h"
 #include "promql/syntax/check.h"
@@ -268,8 +269,8 @@ static struct query *query_new(
 }
 
 /*
- * A query that had to make room for others begins again, once it is the one that others make room
- * for: evaluating changes nothing, so the second time is as good as the first.
+ * A query that had to free its memory for others begins again, once, and then others free theirs
+ * for it. Evaluating changes nothing, so the second time is as good as the first.
  */
 static enum err_code run_again(struct query **q, struct err *err)
 {

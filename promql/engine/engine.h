@@ -14,7 +14,7 @@
 #ifndef PROMQL_ENGINE_ENGINE_H
 #define PROMQL_ENGINE_ENGINE_H
 
-#include "promql/value.h"
+#include "promql/value/value.h"
 
 struct engine;
 struct query;
@@ -26,7 +26,7 @@ struct engine_options {
 	unsigned concurrency_max; /* --query.max-concurrency, default 20; more wait in line */
 	uint64_t samples_max; /* --query.max-samples added per query, default 2,000,000,000 */
 	unsigned threads_max; /* --query.max-threads that work on one query; 0: as many as cores */
-	uint64_t parallel_samples; /* 0: what is smaller is not worth a second thread; for tests */
+	uint64_t parallel_samples; /* fewer are not split; 0: the default; for tests */
 	/* 0: an hour; windows from which on rates look for sums over many series; for tests */
 	int64_t rate_groups_ns;
 	size_t memory_bytes_max; /* --query.max-memory: per query, default 1 GiB */
@@ -54,7 +54,7 @@ struct query_options {
 	int64_t start_ns, end_ns, step_ns;
 	int64_t timeout_ns; /* 0: the engine's; never longer than it */
 	size_t limit; /* elements of a vector or matrix; 0: no limit */
-	bool keep_sample_labels; /* also where the query needs none: for format=pprof */
+	bool keep_sample_labels; /* also if the query needs none: for format=pprof */
 	bool totals; /* profiles are answered as costs, their totals; at steps they always are */
 	bool rows_only; /* top_table.source may lack its stacks: rows are all that is shown */
 	/*
@@ -63,8 +63,8 @@ struct query_options {
 	 */
 	bool whole_scrape;
 	/*
-	 * Explain: the query is planned and nothing is read; limits of what it may read are told, not
-	 * kept. With analyze it is evaluated too, under its limits, and its parts are timed.
+	 * Explain: the query is planned and nothing is read. Its limits are shown, not enforced. With
+	 * analyze it is also evaluated, under its limits, and its parts are timed.
 	 */
 	bool explain, analyze;
 };
@@ -74,20 +74,25 @@ MUST_CHECK enum err_code query_run(
 	struct engine *e, const struct query_options *o, struct query **out, struct err *err);
 const struct result *query_result(const struct query *q);
 struct arena *query_arena(struct query *q); /* for rendering */
-/* How the query is, or would be, evaluated: a tree of JSON objects (web/api/README.md), or text. */
+/*
+ * The plan, and how the query was evaluated: a tree of JSON objects (web/api/README.md), or text.
+ */
 struct json;
 void query_explain_json(const struct query *q, struct json *j);
 void query_explain_print(const struct query *q, struct buf *out);
 void query_close(struct query *q);
 /*
- * Says that the query is to end, until query_close: at its deadline too, and where it is canceled
- * or the engine closes. For what is made of its result; it then tells why by query_stopped, with
- * where that was ("rendering").
+ * A flag that is set if the query must end: at its deadline, if it is canceled, or if the engine
+ * closes. It is valid until query_close, for those that render the result. They get the error from
+ * query_stopped and name the place ("rendering").
  */
 const atomic_bool *query_stop_flag(const struct query *q);
 enum err_code query_stopped(const struct query *q, const char *where, struct err *err);
 
-/* cancel: a flag another thread may set to end the query early, where a client is watched. */
+/*
+ * cancel: a flag that another thread may set to end the query early, if somebody watches the
+ * client.
+ */
 MUST_CHECK enum err_code query_run_cancelable(struct engine *e, const struct query_options *o,
 	const atomic_bool *cancel, struct query **out, struct err *err);
 

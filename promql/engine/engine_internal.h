@@ -7,7 +7,6 @@
 #ifndef PROMQL_ENGINE_ENGINE_INTERNAL_H
 #define PROMQL_ENGINE_ENGINE_INTERNAL_H
 
-#include "base/memory_pool.h"
 #include "base/thread.h"
 #include "promql/engine/engine.h"
 #include "promql/plan.h"

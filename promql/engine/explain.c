@@ -1,15 +1,14 @@
 /*
- * How a plan is shown: as a tree of JSON objects, and as text with a line per expression and lines
- * for what each selector reads.
+ * Shows a plan as a tree of JSON objects, and as text: a line per expression, and lines for what
+ * each selector reads.
  */
 #include <stdio.h>
 
 #include "base/clock.h"
 #include "base/json.h"
-#include "promql/numeric.h"
 #include "promql/plan.h"
 
-/* ---- what both say ---- */
+/* ---- common to both ---- */
 
 static const char *kind_name(const struct expr *e)
 {

@@ -4,15 +4,16 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
-#include "promql/costs.h"
+#include "promql/costs/costs.h"
 #include "promql/engine/engine_internal.h"
+#include "promql/eval.h"
 #include "promql/numeric.h"
 #include "promql/over_time.h"
 #include "promql/unit.h"
 
 METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by queries.", NULL);
 
-/* ---- where the query looks ---- */
+/* ---- the span of the query ---- */
 
 /* False: nowhere. */
 static bool window_of(const struct eval *ev, const struct parsed *parsed, int64_t first,

@@ -1,6 +1,6 @@
 /*
- * One scrape, whole: the profile that the only series of a selector had at a time, with all its
- * sample types, as it was scraped. What the tests of exactness and `types=all` are about.
+ * One whole scrape: the profile that a selector's only series had at a time, with all its sample
+ * types, as it was scraped. `types=all` and the tests of exactness use it.
  */
 #include "promql/engine/engine_internal.h"
 

@@ -1,15 +1,15 @@
 /*
  * Evaluation step by step, into a matrix.
  *
- * Where it is much, neighbouring steps are evaluated side by side: in waves of pieces, each of some
- * steps, so that what one reads at the end of its window serves the next (db_querier_in_steps). A
- * piece has its own evaluation: arenas, plan, notes; what it found goes into the query's in the
- * order of pieces. So answers are those of one thread, to the last bit.
+ * If there is much to do, neighbouring steps are evaluated side by side, in waves of pieces. A
+ * piece has several steps, so that what one reads at the end of its window serves the next
+ * (db_querier_in_steps). A piece has its own evaluation: arenas, plan, notes. Its results are added
+ * to the query's in the order of pieces, so answers equal those of one thread to the last bit.
  *
- * The first step is evaluated alone: what stays the same in all of them (series, windows pinned by
- * `@`) is found there and only looked at afterwards. Where anything is wrong in a wave - an error,
- * damage, a limit - nothing of it counts, and it and all behind it is done one by one, so that
- * errors and warnings are those of one thread.
+ * The first step is evaluated alone. It finds what is the same in all steps (series, windows pinned
+ * by `@`), and the others only look at it. If anything goes wrong in a wave (an error, damage, a
+ * limit), its results are thrown away, and one thread does it and all later steps. So errors and
+ * warnings are those of one thread.
  */
 #include <stdlib.h>
 
@@ -17,6 +17,7 @@
 
 #include "base/map.h"
 #include "promql/engine/engine_internal.h"
+#include "promql/eval.h"
 #include "promql/gather.h"
 #include "promql/numeric.h"
 #include "promql/unit.h"
@@ -335,7 +336,9 @@ static enum err_code do_waves(struct stepping *x, struct err *err)
 	bool done = true;
 
 	piece = piece > PIECE_STEPS_MAX ? PIECE_STEPS_MAX : piece ? piece : 1;
-	/* Few, and none of the query's memory: what one thread has room for has room here, too. */
+	/*
+	 * They are few and not counted in the query's memory: one thread's memory is enough for them.
+	 */
 	w.threads = calloc(w.threads_n, sizeof(*w.threads));
 	w.v = calloc(4 * (size_t)w.threads_n, sizeof(*w.v));
 	if (!w.threads || !w.v) {

@@ -6,8 +6,8 @@
 #include "promql/pprof/profiles.h"
 
 #include "base/array.h"
-#include "promql/frame.h"
 #include "promql/pprof/symbols.h"
+#include "promql/profiles/frame.h"
 
 #define BASE_LABEL STR("pprof::base")
 #define CELLS_UNCHECKED 1024u /* between two looks whether it is still wanted */

@@ -10,7 +10,7 @@
 #ifndef PROMQL_PPROF_PROFILES_H
 #define PROMQL_PPROF_PROFILES_H
 
-#include "promql/value.h"
+#include "promql/value/value.h"
 
 /*
  * labels: of the elements, which their samples get; a sample's own of that name is sample_<name>.

@@ -220,38 +220,15 @@ static enum err_code add_function(
 
 /* ---- locations ---- */
 
-struct location_key {
-	struct pprof_location l;
-	const struct pprof_line *lines;
-};
-
-static bool location_eq(const void *ctx, const void *key, uint32_t id)
-{
-	const struct location_key *k = key;
-	const struct pprof *p = ctx;
-	const struct pprof_location *a = &k->l, *b = &p->locations[id];
-
-	if (a->address != b->address || a->mapping != b->mapping || a->line_n != b->line_n ||
-		a->is_folded != b->is_folded)
-		return false;
-	for (uint32_t i = 0; i < a->line_n; i++) {
-		const struct pprof_line *x = &k->lines[i], *y = &p->lines[b->line_first + i];
-
-		if (x->function != y->function || x->line != y->line || x->column != y->column)
-			return false;
-	}
-	return true;
-}
-
 static enum err_code add_location(
 	struct pprof_symbols *s, struct symbol_table *t, uint32_t id, uint32_t *out, struct err *err)
 {
 	const struct sym_location *l = sym_location(t->p, id);
 	const struct pprof *p = pprof_builder_profile(s->builder);
-	struct location_key key = { .l = { .address = l->address,
-									.mapping = PPROF_NONE,
-									.line_n = l->lines_n,
-									.is_folded = l->is_folded } };
+	struct pprof_location_key key = { .l = { .address = l->address,
+										  .mapping = PPROF_NONE,
+										  .line_n = l->lines_n,
+										  .is_folded = l->is_folded } };
 	struct pprof_line *lines;
 	uint64_t hash;
 	enum err_code rc;
@@ -270,10 +247,8 @@ static enum err_code add_location(
 			return rc;
 		key.l.address += p->mappings[key.l.mapping].start;
 	}
-	hash = hash_u64(key.l.address ^ (uint64_t)key.l.mapping << 32 ^ key.l.line_n);
-	for (uint32_t i = 0; i < l->lines_n; i++)
-		hash = hash_u64(hash ^ (uint64_t)lines[i].function << 32 ^ (uint64_t)lines[i].line);
-	*out = map_find(&s->locations, hash, location_eq, p, &key);
+	hash = pprof_location_hash(&key);
+	*out = map_find(&s->locations, hash, pprof_location_eq, p, &key);
 	if (*out != MAP_NONE)
 		return ERR_OK;
 	*out = pprof_builder_location(s->builder, key.l, lines, l->lines_n);

@@ -12,7 +12,7 @@
 #define PROMQL_PPROF_SYMBOLS_H
 
 #include "base/map.h"
-#include "promql/value.h"
+#include "promql/value/value.h"
 
 struct symbol_table;
 

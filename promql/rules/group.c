@@ -3,7 +3,6 @@
  */
 #include <assert.h>
 #include <inttypes.h>
-#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "promql/pprof/profiles.h"
 #include "promql/rules/manager_internal.h"
 #include "tsdb/columns/number_chunk.h"

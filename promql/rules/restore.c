@@ -6,7 +6,6 @@
  */
 #include <assert.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "promql/rules/manager_internal.h"
 

@@ -16,7 +16,6 @@
 
 #include "base/labels.h"
 #include "base/yaml/yaml.h"
-#include "promql/value.h"
 
 #define RULES_FILE_BYTES_MAX YAML_FILE_BYTES_MAX
 #define RULES_FILES_MAX 1000u
@@ -39,8 +38,8 @@ struct rule_group;
 
 struct rule {
 	/*
-	 * A guess if only the data decides whether the expression gives profiles (a bare selector).
-	 * What is written depends on the result.
+	 * A guess if only the data decides whether the expression gives profiles (a bare selector). The
+	 * result decides what is written.
 	 */
 	enum rule_kind kind;
 	const struct rule_group *group;

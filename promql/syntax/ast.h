@@ -26,21 +26,20 @@ struct span {
 };
 
 /*
- * What an expression may turn out to be, as a set: a selector's name is looked up when it is
- * evaluated and may be that of profiles or of numeric series, so its set holds both, and so does
- * that of `selector * 2`. After the check every set is non-empty, and the evaluator's value is
- * one of its members.
+ * The set of types that an expression may have. A selector's name is looked up at evaluation, and
+ * may be that of profiles or of numeric series, so its set has both; so has that of `selector * 2`.
+ * After the check every set is non-empty, and the evaluator's value is one of its members.
  */
 enum value_types {
 	VALUE_SCALAR = 1,
 	VALUE_STRING = 2,
 	VALUE_COSTS = 4, /* label set -> number */
 	VALUE_PROFILES = 8, /* label set -> profile */
-	VALUE_TABLE = 16, /* what top() gives; nothing takes it, it can only be the answer */
+	VALUE_TABLE = 16, /* of top(); no operator takes it, so it can only be the answer */
 	VALUE_FRAMES = 32, /* frame matchers: the last argument of flat() and cum(), no value */
 };
 
-/* "profiles or costs" and the like, with the article where a value is one thing: "a scalar". */
+/* "profiles or costs" and the like, with the article if there is one type: "a scalar". */
 void value_types_print(struct buf *out, unsigned types);
 
 enum expr_kind {
@@ -140,7 +139,8 @@ enum cardinality {
 };
 
 /*
- * What the check lets pass:
+ * Operands that the check accepts:
+ *
  *   scalar op scalar      -> scalar    comparisons with `bool` only; no set operators
  *   costs op scalar       -> costs     also scalar op costs; no set operators
  *   costs op costs        -> costs
@@ -163,7 +163,7 @@ struct function; /* functions.h */
 
 struct call {
 	const struct function *fn; /* its row in the table; never NULL after the check */
-	struct str name; /* as in the table; as written where it has no row */
+	struct str name; /* as in the table; as written if it has no row */
 	enum grouping grouping;
 	struct name_list labels; /* of the grouping */
 	struct expr **args; /* number and types as the table says */

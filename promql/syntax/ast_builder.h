@@ -82,7 +82,10 @@ struct expr *build_at_time(
 struct expr *build_at_edge(
 	struct ast_builder *b, struct expr *e, struct token at, struct token edge, struct token last);
 
-/* Text of a string token, escapes resolved; what is wrong with it in *fault, placed at *at. */
+/*
+ * The text of a string token with escapes resolved; *fault says what is wrong with it, *at is the
+ * place.
+ */
 bool string_unescape(
 	struct arena *a, struct token t, struct str *out, struct span *at, const char **fault);
 /* The value of a number token, as strconv reads it: 0x1f, 017 (octal), 1e3, Inf, NaN. */

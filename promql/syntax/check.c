@@ -6,7 +6,7 @@
 #include "base/regex.h"
 #include "promql/syntax/filter_text.h"
 
-#define VALUE_SERIES (VALUE_COSTS | VALUE_PROFILES) /* what a name may mean */
+#define VALUE_SERIES (VALUE_COSTS | VALUE_PROFILES) /* the meanings of a name */
 
 struct checker {
 	struct str text;

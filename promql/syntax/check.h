@@ -1,7 +1,7 @@
 /*
  * Checker: types every node of a parsed query, and refuses what can have no meaning.
  *
- * What depends on stored data is left to the evaluator: whether a selector's name is one of
+ * The evaluator decides what depends on stored data: whether a selector's name is one of
  * profiles or of numeric series, whether units agree, whether a set has one element.
  *
  * Errors:  ERR_INVALID "1:6: flat() wants profiles, got costs"; *where as with parse_query.

@@ -33,7 +33,7 @@ struct quantity {
 	struct str unit;
 };
 
-/* "+12kb" from the start of s; what it took is gone from s. */
+/* Takes "+12kb" off the start of s. */
 static bool take_quantity(struct str *s, struct quantity *out, bool *too_great)
 {
 	size_t i = 0, digits;
@@ -68,7 +68,7 @@ static bool take_colon(struct str *s)
 	return true;
 }
 
-/* False: it is not a range. The second number is in the first one's unit where it has none. */
+/* False: it is not a range. A second number without a unit has the first one's. */
 static bool parse_range(struct tag_match *m, struct str s, bool *too_great)
 {
 	struct quantity q;

@@ -1,10 +1,10 @@
 /*
  * Texts of filters: the second argument of focus(), tagfocus() and their like, compiled. The check
- * compiles them to see if they are valid, the evaluator (promql/filter.h) to use them.
+ * compiles them to see if they are valid, the evaluator (promql/profiles/filter.h) to use them.
  *
- * Of stacks: a regular expression that is not anchored. Of tags: "key=VALUES" or "VALUES". VALUES
- * is a range of numbers ("32kb", ":64kb", "4mb:", "12kb:64mb"); a text that is none is a list of
- * regular expressions by comma. An empty text filters nothing.
+ * Texts of stack filters are regular expressions, not anchored. Texts of tag filters are
+ * "key=VALUES" or "VALUES". VALUES is a range of numbers ("32kb", ":64kb", "4mb:", "12kb:64mb"); a
+ * text that is none is a list of regular expressions by comma. An empty text filters nothing.
  *
  * Errors:    ERR_INVALID, ERR_LIMIT of an expression, without a place in the query.
  * Ownership: filter_release frees; text stays the caller's.
@@ -24,7 +24,7 @@ struct tag_match {
 	bool is_range, has_min, has_max;
 	double min, max;
 	struct str unit; /* of both */
-	struct regex **re; /* where it is no range */
+	struct regex **re; /* unless it is a range */
 	size_t n;
 };
 

@@ -24,7 +24,7 @@ enum function_id {
 	FN_CUM_SHARE,
 	FN_TOTAL, /* total(profiles) -> costs */
 	FN_RATE, /* rate(sel[5m]) -> profiles; *_over_time give profiles too */
-	/* filters of profiles: promql/filter.h */
+	/* filters of profiles: promql/profiles/filter.h */
 	FN_FOCUS, /* focus(profiles, expression) -> profiles */
 	FN_IGNORE,
 	FN_HIDE,
@@ -97,17 +97,17 @@ enum function_flags {
 	FUNCTION_WITHOUT = 4,
 	FUNCTION_ON = 8, /* on and ignoring */
 	FUNCTION_FRAMES_BY = 16, /* by may name frame fields as well as labels */
-	FUNCTION_FILTER = 32, /* (profiles, expression): promql/filter.h */
+	FUNCTION_FILTER = 32, /* (profiles, expression): promql/profiles/filter.h */
 };
 
 /* Beside the VALUE_* bits of an argument: what the argument must be as an expression. */
 enum argument_flags {
 	ARG_SELECTOR = 256, /* a selector, written here */
 	ARG_WINDOW = 512, /* a selector with a window: sel[5m] */
-	/* What a string means; for editors, the check does not look at these. */
+	/* The meaning of a string, for editors; the check does not look at these. */
 	ARG_LABEL = 1024, /* the name of a label */
 	ARG_FUNCTIONS = 2048, /* an expression that functions of the profiled code match */
-	ARG_TAGS = 4096, /* what tagfocus takes */
+	ARG_TAGS = 4096, /* as tagfocus takes it */
 };
 
 struct function {
@@ -126,7 +126,7 @@ extern const struct function functions[FUNCTIONS]; /* functions[id].id == id */
 /* The row, or NULL. Aggregations are found in any case, functions as written. */
 const struct function *function_find(struct str name);
 
-/* Fields of a frame: what `by` of flat() and cum() and their matchers may name. */
+/* Fields of a frame, which `by` and matchers of flat() and cum() may name. */
 enum frame_field {
 	FRAME_FUNCTION,
 	FRAME_SYSTEM_NAME,

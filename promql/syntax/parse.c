@@ -52,7 +52,7 @@ enum err_code query_error_at(struct str text, struct span at, struct query_error
 }
 
 #define SHOWN_MAX 100 /* bytes of a line that are printed */
-#define SHOWN_BEFORE 60 /* of them before the caret, where the line is longer */
+#define SHOWN_BEFORE 60 /* of them before the caret, if the line is longer */
 
 void query_error_print(struct buf *out, struct str text, const struct query_error *where)
 {

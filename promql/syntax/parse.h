@@ -54,7 +54,7 @@ MUST_CHECK enum err_code parse_query(struct arena *a, struct str text, struct pa
 	struct query_error *where, struct err *err);
 void parsed_release(struct parsed *q); /* NULL is fine */
 
-/* The language's words beside the names of functions, found in any case; NULL behind the last. */
+/* The language's keywords, without names of functions, found in any case; NULL behind the last. */
 const char *query_keyword(size_t i);
 
 enum query_keyword_kind {

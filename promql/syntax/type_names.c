@@ -15,7 +15,7 @@ static const struct {
 	{ STR("heap"), STR("memory") },
 };
 
-/* The column a bare name means, where it is not pprof's own rule. An empty unit: any. */
+/* The column that a bare name means, if it is not pprof's own rule. An empty unit: any. */
 static const struct {
 	struct str name, sample_type, sample_unit;
 } defaults[] = {
@@ -25,7 +25,7 @@ static const struct {
 	{ STR("mutex"), STR("delay"), STR("") },
 };
 
-/* Sample types of the profiles that are scraped by name; Go's, and what others serve there. */
+/* Sample types of the profiles that are scraped by name; those of Go and of others. */
 static const struct {
 	struct str name;
 	const char *sample_types[5];

@@ -31,7 +31,7 @@ struct type_pattern {
 /* False: not a way to name a profile type; then only a series named exactly so can be meant. */
 bool type_pattern_parse(struct str name, struct type_pattern *out);
 /*
- * Whether a name can be taken for a profile type before anything is stored: in full, or short with
+ * True if a name can be taken for a profile type before anything is stored: in full, or short with
  * a profile that every server knows (process_cpu, memory, ...) and one of its sample types.
  */
 bool type_pattern_known(const struct type_pattern *p);

@@ -41,7 +41,7 @@ struct prune {
 	char *functions, *locations; /* what is known of each */
 };
 
-/* How far a stack goes, seen from its root at some location. */
+/* The state of a walk from a stack's root to some location. */
 enum prune_state {
 	PRUNE_AT_ROOT, /* nothing that stays is above, so nothing is cut yet */
 	PRUNE_GOES_ON,

@@ -20,7 +20,7 @@ MUST_CHECK enum err_code prune_pprof_init(
 uint32_t prune_pprof_first(struct prune *r, const struct pprof *p, const struct pprof_sample *s);
 
 /*
- * How many of the innermost lines of a location go; the location is of a sample given to
+ * The number of innermost lines of a location that go; the location is of a sample given to
  * prune_pprof_first.
  */
 static inline uint32_t prune_pprof_skip(const struct prune *r, uint32_t location)

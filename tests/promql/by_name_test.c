@@ -8,7 +8,6 @@
 #include "tests/draw.h"
 #include "tests/promql/world.h"
 #include "tests/wait.h"
-#include "tsdb/symbols/partition.h"
 
 #define HOURS 6
 #define EVERY_S 600

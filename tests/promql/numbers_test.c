@@ -1,4 +1,3 @@
-#include <math.h>
 
 #include "tests/promql/world.h"
 #include "tests/tsdb/read/numbers.h"

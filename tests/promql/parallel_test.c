@@ -4,7 +4,6 @@
  * for steps that are evaluated side by side, for their limits, and for parts that windows in
  * succession share. Workers are also tested alone.
  */
-#include <stdlib.h>
 
 #include "promql/engine/engine_internal.h"
 #include "tests/draw.h"

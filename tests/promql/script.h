@@ -13,7 +13,6 @@
 #ifndef TESTS_PROMQL_SCRIPT_H
 #define TESTS_PROMQL_SCRIPT_H
 
-#include "base/clock.h"
 #include "promql/engine/engine.h"
 
 #define SCRIPT_TYPES_MAX 4

@@ -2,8 +2,8 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
+#include "base/clock.h"
 #include "tests/tsdb/read/numbers.h"
 
 /* One database at a time, under an engine. */

@@ -7,8 +7,8 @@
 #include <glob.h>
 #include <unistd.h>
 
-#include "promql/syntax/check.h"
 #include "promql/syntax/functions.h"
+#include "promql/syntax/parse.h"
 #include "tests/check.h"
 
 #define DOCUMENT "promql/LANGUAGE.md"

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
+
 /* ---- lines ---- */
 
 static bool read_all(const char *path, struct buf *out)

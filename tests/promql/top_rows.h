@@ -2,7 +2,7 @@
 #ifndef TESTS_PROMQL_TOP_ROWS_H
 #define TESTS_PROMQL_TOP_ROWS_H
 
-#include "promql/value.h"
+#include "promql/value/value.h"
 #include "tests/oracle.h"
 
 /* Stops at the first row that differs. */

@@ -5,8 +5,6 @@
 #ifndef TESTS_PROMQL_WORLD_H
 #define TESTS_PROMQL_WORLD_H
 
-#include <unistd.h>
-
 #include "base/clock.h"
 #include "base/json.h"
 #include "promql/engine/engine.h"

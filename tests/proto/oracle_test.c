@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include "base/fs.h"
 #include "proto/pprof.h"

@@ -129,6 +129,48 @@ TEST(strings_are_interned_and_copied)
 	arena_release(&a);
 }
 
+/* A location is found again, and one that differs in any field is not it. */
+TEST(location_key)
+{
+	struct pprof_line lines[2] = { { 0, 12, 5 }, { 1, 22, 0 } };
+	struct pprof_location_key key = { .l = { .address = 0x400010, .mapping = 0, .line_n = 2 },
+		.lines = lines };
+	struct pprof_location_key other = key;
+	const struct pprof *p;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	p = small_profile(&a, &err);
+	REQUIRE(p);
+	CHECK(pprof_location_eq(p, &key, 0));
+	CHECK(!pprof_location_eq(p, &key, 1));
+	other.l.line_first = 7;
+	CHECK(pprof_location_eq(p, &other, 0));
+	CHECK(pprof_location_hash(&other) == pprof_location_hash(&key));
+	other.l.address++;
+	CHECK(!pprof_location_eq(p, &other, 0));
+	CHECK(pprof_location_hash(&other) != pprof_location_hash(&key));
+	other = key;
+	other.l.mapping = PPROF_NONE;
+	CHECK(!pprof_location_eq(p, &other, 0));
+	other = key;
+	other.l.is_folded = true;
+	CHECK(!pprof_location_eq(p, &other, 0));
+	other = key;
+	other.l.line_n = 1;
+	CHECK(!pprof_location_eq(p, &other, 0));
+	lines[1].function = 0;
+	CHECK(!pprof_location_eq(p, &key, 0));
+	lines[1] = (struct pprof_line){ 1, 23, 0 };
+	CHECK(!pprof_location_eq(p, &key, 0));
+	lines[1] = (struct pprof_line){ 1, 22, 1 };
+	CHECK(!pprof_location_eq(p, &key, 0));
+	lines[1].column = 0;
+	CHECK(pprof_location_eq(p, &key, 0));
+	arena_release(&a);
+}
+
 /* With too small an arena the builder fails at its end, wherever memory ran out. */
 TEST(memory_runs_out)
 {

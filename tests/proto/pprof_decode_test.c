@@ -3,7 +3,6 @@
 #include "proto/profile.pb-c.h"
 #include "tests/check.h"
 #include "tests/proto/corpus.h"
-#include "tests/proto/profile_compare.h"
 #include "tests/proto/testdata.h"
 
 #define LIT(s) ((struct str){ s, sizeof(s) - 1 })

@@ -1,4 +1,3 @@
-#include "proto/pprof.h"
 #include "tests/check.h"
 #include "tests/proto/profile_compare.h"
 

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "promql/frame.h"
+#include "promql/profiles/frame.h"
 #include "web/render/frame_tree.h"
 
 #define OFF UINT32_MAX

@@ -9,7 +9,7 @@
 #ifndef WEB_RENDER_CALL_SITE_H
 #define WEB_RENDER_CALL_SITE_H
 
-#include "promql/value.h"
+#include "promql/value/value.h"
 
 /* *out: the profile with these stacks only. *n: 1, or 0 if no stack is left. */
 MUST_CHECK enum err_code call_site_keep(const struct profile_value *p, const struct str *path,

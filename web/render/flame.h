@@ -15,7 +15,7 @@
 #define WEB_RENDER_FLAME_H
 
 #include "base/json.h"
-#include "promql/value.h"
+#include "promql/value/value.h"
 #include "web/render/render.h"
 
 struct flame_options {

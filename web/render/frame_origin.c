@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "promql/frame.h"
+#include "promql/profiles/frame.h"
 #include "web/render/render.h"
 
 #define UNCHECKED 4096u /* nodes between checks for cancellation */

@@ -12,7 +12,7 @@
 #define WEB_RENDER_FRAME_TREE_H
 
 #include "base/map.h"
-#include "promql/value.h"
+#include "promql/value/value.h"
 
 #define NO_STACK STR("[no stack]") /* the frame of stacks without frames */
 

@@ -17,7 +17,7 @@
 #ifndef WEB_RENDER_NOTICES_H
 #define WEB_RENDER_NOTICES_H
 
-#include "promql/value.h"
+#include "promql/value/value.h"
 #include "web/http/http.h"
 
 #define NOTICES_MAX 8u /* listed; at most two more say how many others there are */

@@ -82,38 +82,13 @@ static uint32_t function_of(struct pgo *x, uint32_t function)
 	return x->functions[function] - 1;
 }
 
-struct location_key {
-	struct pprof_location l;
-	const struct pprof_line *lines;
-};
-
-static bool location_eq(const void *ctx, const void *key, uint32_t id)
-{
-	const struct location_key *k = key;
-	const struct pprof *p = ctx;
-	const struct pprof_location *l = &p->locations[id];
-
-	if (l->address != k->l.address || l->line_n != k->l.line_n)
-		return false;
-	for (uint32_t i = 0; i < l->line_n; i++) {
-		const struct pprof_line *a = &k->lines[i], *b = &p->lines[l->line_first + i];
-
-		if (a->function != b->function || a->line != b->line)
-			return false;
-	}
-	return true;
-}
-
 static enum err_code find_location(
-	struct pgo *x, const struct location_key *key, uint32_t *out, struct err *err)
+	struct pgo *x, const struct pprof_location_key *key, uint32_t *out, struct err *err)
 {
 	const struct pprof *p = pprof_builder_profile(x->b);
-	uint64_t hash = hash_u64(key->l.address << 32 | key->l.line_n);
+	uint64_t hash = pprof_location_hash(key);
 
-	for (uint32_t i = 0; i < key->l.line_n; i++)
-		hash = hash_u64(
-			hash ^ (uint64_t)key->lines[i].function << 32 ^ (uint64_t)key->lines[i].line);
-	*out = map_find(&x->location_map, hash, location_eq, p, key);
+	*out = map_find(&x->location_map, hash, pprof_location_eq, p, key);
 	if (*out != MAP_NONE)
 		return ERR_OK;
 	*out = pprof_builder_location(x->b, key->l, key->lines, key->l.line_n);
@@ -174,7 +149,7 @@ static enum err_code add_location(
 	struct pgo *x, const uint32_t *ids, uint32_t n, uint32_t at, uint32_t *out, struct err *err)
 {
 	const struct pprof_location *l = &x->in->locations[ids[at]];
-	struct location_key key = { .l = { .mapping = PPROF_NONE, .line_n = l->line_n } };
+	struct pprof_location_key key = { .l = { .mapping = PPROF_NONE, .line_n = l->line_n } };
 
 	assert(at < n && n <= RENDER_PGO_LOCATIONS);
 	while (x->in->locations[ids[key.l.address]].address != l->address)

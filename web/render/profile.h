@@ -8,7 +8,7 @@
 #ifndef WEB_RENDER_PROFILE_H
 #define WEB_RENDER_PROFILE_H
 
-#include "promql/value.h"
+#include "promql/value/value.h"
 #include "proto/pprof.h"
 
 MUST_CHECK enum err_code render_profiles_of(const struct result *r, struct arena *a,

@@ -23,7 +23,7 @@
 #include <stdatomic.h>
 
 #include "base/json.h"
-#include "promql/value.h"
+#include "promql/value/value.h"
 #include "proto/pprof.h"
 
 #define RENDER_NODES_DEFAULT 8192u

@@ -5,8 +5,6 @@
 
 #include <stdio.h>
 
-#include "base/quote.h"
-
 #define MEMORY_MAX ((size_t)32 << 20)
 
 struct variable {

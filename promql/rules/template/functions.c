@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "base/net/percent.h"
-#include "base/quote.h"
 
 enum err_code tv_of_buf(struct rendering *r, struct buf *b, struct tv *out, struct err *err)
 {

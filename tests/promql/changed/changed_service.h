@@ -15,7 +15,6 @@
 #include <math.h>
 
 #include "promql/changed/statistic.h"
-#include "tests/check.h"
 
 #define FUNCTIONS_MAX 1000
 #define HANDLERS_MAX 8

@@ -11,6 +11,7 @@
  * EPI_CHANGED_ONLY=N runs setting N of the table alone, EPI_CHANGED_SEED another sequence.
  */
 #include "promql/changed/student.h"
+#include "tests/check.h"
 #include "tests/promql/changed/changed_service.h"
 
 /* The bound of Clopper and Pearson: where P(K >= k) or P(K <= k) is 2.5 %. */

@@ -3,7 +3,7 @@
  * own filter, except for percentages: the file has no other total than that of its samples.
  */
 #include "base/gzip/gzip.h"
-#include "promql/filter.h"
+#include "promql/profiles/filter.h"
 #include "promql/syntax/check.h"
 #include "tests/oracle.h"
 #include "tests/promql/expressions.h"

@@ -1,4 +1,4 @@
-#include "promql/profiles.h"
+#include "promql/profiles/profiles.h"
 #include "tests/values.h"
 #include "web/render/call_site.h"
 #include "web/render/flame.h"

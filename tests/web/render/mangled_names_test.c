@@ -2,8 +2,9 @@
  * Names of C++ and Rust as compilers mangle them: reports show them as `go tool pprof` does,
  * filters match the shown names, and expressions for mangled names still match.
  */
-#include "promql/filter.h"
-#include "promql/flat.h"
+#include "promql/profiles/filter.h"
+#include "promql/profiles/flat.h"
+#include "promql/profiles/profiles.h"
 #include "promql/syntax/check.h"
 #include "tests/draw.h"
 #include "tests/oracle.h"

@@ -1,5 +1,5 @@
 #include "base/gzip/gzip.h"
-#include "promql/profiles.h"
+#include "promql/profiles/profiles.h"
 #include "tests/draw.h"
 #include "tests/oracle.h"
 #include "tests/values.h"

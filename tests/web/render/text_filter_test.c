@@ -3,8 +3,8 @@
  * the unfiltered pprof: header, totals, order and marks. Values have both signs, and stacks that
  * filters make equal cancel out. The tool answers all cases of a file in one run.
  */
-#include "promql/filter.h"
-#include "promql/profiles.h"
+#include "promql/profiles/filter.h"
+#include "promql/profiles/profiles.h"
 #include "promql/syntax/check.h"
 #include "tests/oracle.h"
 #include "tests/promql/expressions.h"

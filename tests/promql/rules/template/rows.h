@@ -5,8 +5,6 @@
 #ifndef TESTS_PROMQL_RULES_TEMPLATE_ROWS_H
 #define TESTS_PROMQL_RULES_TEMPLATE_ROWS_H
 
-#include "base/str.h"
-
 #define STR_(lit) \
 	{ \
 		"" lit, sizeof(lit) - 1 \

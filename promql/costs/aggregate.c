@@ -1,0 +1,400 @@
+/*
+ * Aggregations of costs: one result per group of labels; topk and bottomk keep some elements as
+ * they are.
+ *
+ * Source: Prometheus's engine, for what NaN does and which labels stay.
+ */
+#include "promql/costs/costs.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/map.h"
+#include "promql/syntax/functions.h"
+
+/* ---- labels ---- */
+
+enum err_code labels_without_name(
+	struct eval *ev, struct labels metric, struct labels *out, struct err *err)
+{
+	struct label *v;
+	size_t n = 0;
+
+	*out = metric;
+	if (!labels_has(metric, STR(LABEL_NAME)))
+		return ERR_OK;
+	if (!(v = arena_array(ev->arena, struct label, metric.n)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < metric.n; i++)
+		if (!str_is(metric.v[i].name, LABEL_NAME))
+			v[n++] = metric.v[i];
+	*out = (struct labels){ n ? v : NULL, n };
+	return ERR_OK;
+}
+
+enum err_code labels_group(struct eval *ev, struct labels metric, enum grouping grouping,
+	struct name_list list, struct labels *out, struct err *err)
+{
+	bool keeps_listed = grouping == GROUPING_BY || grouping == GROUPING_ON;
+	struct label *v;
+	size_t n = 0;
+
+	*out = (struct labels){ 0 };
+	if (grouping == GROUPING_NONE || metric.n == 0)
+		return ERR_OK;
+	if (!(v = arena_array(ev->arena, struct label, metric.n)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < metric.n; i++) {
+		bool listed = name_list_has(list, metric.v[i].name);
+
+		if (keeps_listed ? listed : !listed && !str_is(metric.v[i].name, LABEL_NAME))
+			v[n++] = metric.v[i];
+	}
+	*out = (struct labels){ v, n };
+	return ERR_OK;
+}
+
+/* ---- groups ---- */
+
+struct bucket {
+	struct labels metric;
+	double value, rest; /* of a sum; rest: its rounding error */
+	double mean, deviation; /* so far; deviation: the sum of squared differences from it */
+	size_t n;
+	size_t first; /* quantile: the first of its values */
+};
+
+struct aggregation {
+	struct eval *ev;
+	const struct call *call;
+	const struct value *in;
+	struct bucket *buckets;
+	size_t n;
+	uint32_t *bucket_of; /* per element */
+};
+
+static bool bucket_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(
+		*(const struct labels *)key, ((const struct aggregation *)ctx)->buckets[id].metric);
+}
+
+static enum err_code make_buckets(struct aggregation *x, struct err *err)
+{
+	struct labels metric;
+	enum err_code rc = ERR_OK;
+	struct map map;
+	uint64_t hash;
+	uint32_t id;
+
+	x->buckets = arena_array(x->ev->arena, struct bucket, x->in->n + 1);
+	x->bucket_of = arena_array(x->ev->arena, uint32_t, x->in->n + 1);
+	if (!x->buckets || !x->bucket_of)
+		return eval_nomem(x->ev, err);
+	map_init(&map);
+	for (size_t i = 0; i < x->in->n; i++) {
+		rc = labels_group(
+			x->ev, x->in->costs[i].metric, x->call->grouping, x->call->labels, &metric, err);
+		if (rc)
+			break;
+		hash = labels_hash(metric);
+		id = map_find(&map, hash, bucket_eq, x, &metric);
+		if (id == MAP_NONE) {
+			id = (uint32_t)x->n;
+			if (!map_add(&map, hash, id)) {
+				rc = eval_nomem(x->ev, err);
+				break;
+			}
+			x->buckets[x->n++].metric = metric;
+		}
+		x->bucket_of[i] = id;
+	}
+	map_release(&map);
+	return rc;
+}
+
+/* Neumaier's sum: the rounding error of each addition is kept apart. */
+static void add_exactly(struct bucket *b, double v)
+{
+	double t = b->value + v;
+
+	if (isinf(t))
+		b->rest = 0;
+	else if (fabs(b->value) >= fabs(v))
+		b->rest += (b->value - t) + v;
+	else
+		b->rest += (v - t) + b->value;
+	b->value = t;
+}
+
+/* A mean that does not overflow if the sum would. */
+static void add_to_mean(struct bucket *b, double v)
+{
+	double n = (double)(b->n + 1);
+
+	if (isinf(b->mean) && ((isinf(v) && (b->mean > 0) == (v > 0)) || isfinite(v)))
+		return;
+	b->mean += v / n - b->mean / n;
+}
+
+/* Welford's; of one value it is 0, whatever the value. */
+static void add_deviation(struct bucket *b, double v)
+{
+	double delta = v - b->mean;
+
+	if (b->n == 0) {
+		b->mean = v;
+		return;
+	}
+	b->mean += delta / (double)(b->n + 1);
+	b->deviation += delta * (v - b->mean);
+}
+
+static void add_value(enum function_id fn, struct bucket *b, double v)
+{
+	switch (fn) {
+	case FN_AVG:
+		add_to_mean(b, v);
+		add_exactly(b, v);
+		break;
+	case FN_SUM:
+		add_exactly(b, v);
+		break;
+	case FN_STDDEV:
+	case FN_STDVAR:
+		add_deviation(b, v);
+		break;
+	case FN_MIN:
+		if (b->n == 0 || b->value > v || isnan(b->value))
+			b->value = v;
+		break;
+	case FN_MAX:
+		if (b->n == 0 || b->value < v || isnan(b->value))
+			b->value = v;
+		break;
+	default:
+		break;
+	}
+	b->n++;
+}
+
+static double bucket_value(enum function_id fn, const struct bucket *b)
+{
+	switch (fn) {
+	case FN_SUM:
+		return b->value + b->rest;
+	case FN_AVG:
+		if (isinf(b->value))
+			return b->mean;
+		return (b->value + b->rest) / (double)b->n;
+	case FN_STDDEV:
+		return sqrt(b->deviation / (double)b->n);
+	case FN_STDVAR:
+		return b->deviation / (double)b->n;
+	case FN_COUNT:
+	case FN_COUNT_VALUES:
+		return (double)b->n;
+	case FN_GROUP:
+		return 1;
+	default:
+		return b->value;
+	}
+}
+
+static enum err_code reduce(struct aggregation *x, struct value *out, struct err *err)
+{
+	enum function_id fn = x->call->fn->id;
+
+	for (size_t i = 0; i < x->in->n; i++)
+		add_value(fn, &x->buckets[x->bucket_of[i]], x->in->costs[i].value);
+	if (!(out->costs = arena_array(x->ev->arena, struct cost, x->n + 1)))
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->n; i++)
+		out->costs[out->n++] = (struct cost){ .metric = x->buckets[i].metric,
+			.value = bucket_value(fn, &x->buckets[i]),
+			.t_ns = x->ev->t_ns };
+	return ERR_OK;
+}
+
+/* ---- quantile ---- */
+
+static enum err_code quantiles(struct aggregation *x, double q, struct value *out, struct err *err)
+{
+	double *values = arena_alloc_raw(x->ev->arena, x->in->n + 1, sizeof(*values));
+	size_t first = 0;
+
+	out->costs = arena_array(x->ev->arena, struct cost, x->n + 1);
+	if (!values || !out->costs)
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->in->n; i++)
+		x->buckets[x->bucket_of[i]].n++;
+	for (size_t i = 0; i < x->n; i++) {
+		x->buckets[i].first = first;
+		first += x->buckets[i].n;
+		x->buckets[i].n = 0;
+	}
+	for (size_t i = 0; i < x->in->n; i++) {
+		struct bucket *b = &x->buckets[x->bucket_of[i]];
+
+		values[b->first + b->n++] = x->in->costs[i].value;
+	}
+	for (size_t i = 0; i < x->n; i++)
+		out->costs[out->n++] = (struct cost){ .metric = x->buckets[i].metric,
+			.value = quantile_of(q, values + x->buckets[i].first, x->buckets[i].n),
+			.t_ns = x->ev->t_ns };
+	return ERR_OK;
+}
+
+/* ---- count_values ---- */
+
+/* The shortest digits that read back as v, without an exponent. */
+static void print_plain(struct buf *out, double v)
+{
+	char text[400];
+	int digits = 0;
+
+	if (!isfinite(v)) {
+		buf_add_double(out, v);
+		return;
+	}
+	do
+		snprintf(text, sizeof(text), "%.*e", digits, v);
+	while (strtod(text, NULL) != v && digits++ < 17);
+	digits -= (int)strtol(strchr(text, 'e') + 1, NULL, 10); /* behind the point */
+	if (digits >= 0) {
+		snprintf(text, sizeof(text), "%.*f", digits, v);
+	} else { /* zeros in place of the digits that are not significant */
+		size_t n;
+
+		snprintf(text, sizeof(text), "%.0f", v);
+		n = strlen(text);
+		memset(text + n - (size_t)-digits, '0', (size_t)-digits);
+	}
+	buf_add_cstr(out, text);
+}
+
+/* The values become a label of the elements, by which they are counted then. */
+static enum err_code label_by_value(
+	struct aggregation *x, struct str label, struct value *out, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct buf text = { 0 };
+
+	*out = (struct value){ .type = VALUE_COSTS };
+	if (!(out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1)))
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->in->n && !rc; i++) {
+		struct cost *c = &out->costs[out->n++];
+		struct labels_builder b;
+
+		*c = x->in->costs[i];
+		buf_clear(&text);
+		print_plain(&text, c->value);
+		labels_builder_init(&b, x->ev->arena, c->metric);
+		labels_builder_set(&b, label, str_dup(x->ev->arena, buf_str(&text)));
+		rc = buf_failed(&text) ? eval_nomem(x->ev, err) : labels_builder_build(&b, &c->metric, err);
+	}
+	buf_release(&text);
+	return rc;
+}
+
+/* The grouping of count_values() with its label: by takes it in, without leaves it. */
+static enum err_code grouping_with(
+	struct aggregation *x, struct str label, struct call *out, struct err *err)
+{
+	struct name_list all = x->call->labels;
+
+	*out = *x->call;
+	if (out->grouping == GROUPING_WITHOUT)
+		return ERR_OK;
+	if (!(out->labels.v = arena_array(x->ev->arena, struct str, all.n + 1)))
+		return eval_nomem(x->ev, err);
+	if (all.n)
+		memcpy(out->labels.v, all.v, all.n * sizeof(*all.v));
+	out->labels.v[all.n] = label;
+	out->labels.n = all.n + 1;
+	out->grouping = GROUPING_BY;
+	return ERR_OK;
+}
+
+/* ---- topk, bottomk ---- */
+
+struct ranked {
+	double value;
+	size_t index;
+	uint32_t bucket;
+	bool ascending;
+};
+
+/* By group, then by value with NaN last, then as they came. */
+static int by_value(const void *a, const void *b)
+{
+	const struct ranked *l = a, *r = b;
+
+	if (l->bucket != r->bucket)
+		return l->bucket < r->bucket ? -1 : 1;
+	if (isnan(l->value) != isnan(r->value))
+		return isnan(l->value) ? 1 : -1;
+	if (l->value != r->value && !isnan(l->value))
+		return (l->value < r->value) == l->ascending ? -1 : 1;
+	return l->index < r->index ? -1 : 1;
+}
+
+static enum err_code choose(
+	struct aggregation *x, const struct expr *e, double k, struct value *out, struct err *err)
+{
+	struct ranked *order = arena_array(x->ev->arena, struct ranked, x->in->n + 1);
+	size_t in_bucket = 0;
+	char digits[32];
+
+	snprintf(digits, sizeof(digits), "%g", k);
+	if (isnan(k) || k >= 0x1p63 || k < -0x1p63)
+		return eval_fault(x->ev, e, err, ERR_INVALID, "Scalar value %s overflows int64",
+			isnan(k)     ? "NaN" :
+				isinf(k) ? (k > 0 ? "+Inf" : "-Inf") :
+						   digits);
+	out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1);
+	if (!order || !out->costs)
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->in->n; i++)
+		order[i] = (struct ranked){ x->in->costs[i].value, i, x->bucket_of[i],
+			x->call->fn->id == FN_BOTTOMK };
+	qsort(order, x->in->n, sizeof(*order), by_value);
+	for (size_t i = 0; i < x->in->n; i++) {
+		in_bucket = i > 0 && order[i].bucket == order[i - 1].bucket ? in_bucket + 1 : 0;
+		if ((double)in_bucket < floor(k))
+			out->costs[out->n++] = x->in->costs[order[i].index];
+	}
+	return ERR_OK;
+}
+
+enum err_code costs_aggregate(struct eval *ev, const struct expr *e, const struct value *arg,
+	const struct value *in, struct value *out, struct err *err)
+{
+	struct aggregation x = { .ev = ev, .call = &e->call, .in = in };
+	struct value result = { .type = VALUE_COSTS }, labelled;
+	enum function_id fn = e->call.fn->id;
+	struct call call;
+	enum err_code rc;
+
+	if (fn == FN_COUNT_VALUES) {
+		if ((rc = label_by_value(&x, arg->string, &labelled, err)) ||
+			(rc = grouping_with(&x, arg->string, &call, err)))
+			return rc;
+		x.call = &call;
+		x.in = &labelled;
+	}
+	if ((rc = make_buckets(&x, err)))
+		return rc;
+	if (fn == FN_TOPK || fn == FN_BOTTOMK)
+		rc = choose(&x, e, arg->scalar, &result, err);
+	else if (fn == FN_QUANTILE)
+		rc = quantiles(&x, arg->scalar, &result, err);
+	else
+		rc = reduce(&x, &result, err);
+	if (!rc)
+		*out = result;
+	return rc;
+}

@@ -1,0 +1,361 @@
+/*
+ * Binary operators on numbers and costs, with Prometheus's matching of labels.
+ *
+ * Source: Prometheus's engine: which side's value a comparison keeps, which labels stay, when a
+ * match is ambiguous.
+ */
+#include "promql/costs/costs.h"
+
+#include <math.h>
+
+#include "base/map.h"
+#include "base/quote.h"
+
+/* False: a comparison that does not hold. *out of a comparison is the left value. */
+static bool apply(enum binary_op op, double l, double r, double *out)
+{
+	*out = l;
+	switch (op) {
+	case OP_ADD:
+		*out = l + r;
+		return true;
+	case OP_SUB:
+		*out = l - r;
+		return true;
+	case OP_MUL:
+		*out = l * r;
+		return true;
+	case OP_DIV:
+		*out = l / r;
+		return true;
+	case OP_MOD:
+		*out = fmod(l, r);
+		return true;
+	case OP_POW:
+		*out = pow(l, r);
+		return true;
+	case OP_ATAN2:
+		*out = atan2(l, r);
+		return true;
+	case OP_EQ:
+		return l == r;
+	case OP_NE:
+		return l != r;
+	case OP_LT:
+		return l < r;
+	case OP_LE:
+		return l <= r;
+	case OP_GT:
+		return l > r;
+	case OP_GE:
+		return l >= r;
+	case OP_AND:
+	case OP_OR:
+	case OP_UNLESS:
+		break;
+	}
+	return false;
+}
+
+/* atan2 keeps it, as Prometheus 2.42 has it. */
+static bool drops_name(const struct binary *b)
+{
+	if (b->op == OP_ATAN2)
+		return false;
+	return !binary_op_is_comparison(b->op) || b->returns_bool;
+}
+
+/* ---- with a scalar ---- */
+
+static enum err_code with_scalar(struct eval *ev, const struct binary *b, const struct value *l,
+	const struct value *r, struct value *out, struct err *err)
+{
+	const struct value *costs = l->type == VALUE_SCALAR ? r : l;
+	bool keep;
+	enum err_code rc;
+	double v;
+
+	*out = (struct value){ .type = VALUE_COSTS };
+	if (!(out->costs = arena_array(ev->arena, struct cost, costs->n + 1)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < costs->n; i++) {
+		struct cost c = costs->costs[i];
+
+		keep = apply(b->op, l->type == VALUE_SCALAR ? l->scalar : c.value,
+			r->type == VALUE_SCALAR ? r->scalar : c.value, &v);
+		if (binary_op_is_comparison(b->op) && b->returns_bool)
+			c.value = keep;
+		else if (!binary_op_is_comparison(b->op))
+			c.value = v;
+		else if (!keep)
+			continue;
+		if (drops_name(b) && (rc = labels_without_name(ev, c.metric, &c.metric, err)))
+			return rc;
+		out->costs[out->n++] = c;
+	}
+	return ERR_OK;
+}
+
+/* ---- costs with costs ---- */
+
+/* Elements by the labels they are matched by. */
+struct index {
+	struct labels *keys;
+	uint32_t *first; /* element of each key */
+	size_t n;
+	struct map map;
+};
+
+struct matching {
+	struct eval *ev;
+	const struct expr *e;
+	const struct binary *b;
+	struct index one; /* the side that may have one element per key */
+};
+
+static bool key_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(*(const struct labels *)key, ((const struct index *)ctx)->keys[id]);
+}
+
+static enum err_code key_of(
+	struct matching *x, struct labels metric, struct labels *out, struct err *err)
+{
+	enum grouping how = x->b->matching == GROUPING_ON ? GROUPING_BY : GROUPING_WITHOUT;
+
+	return labels_group(x->ev, metric, how, x->b->labels, out, err);
+}
+
+static uint32_t index_find(const struct index *index, struct labels key)
+{
+	return map_find(&index->map, labels_hash(key), key_eq, index, &key);
+}
+
+/* Adds the key if it is new; *at is its number. */
+static enum err_code index_add(struct matching *x, struct index *index, struct labels key,
+	uint32_t element, uint32_t *at, bool *added, struct err *err)
+{
+	*at = index_find(index, key);
+	*added = *at == MAP_NONE;
+	if (!*added)
+		return ERR_OK;
+	*at = (uint32_t)index->n;
+	if (!map_add(&index->map, labels_hash(key), *at))
+		return eval_nomem(x->ev, err);
+	index->keys[index->n] = key;
+	index->first[index->n++] = element;
+	return ERR_OK;
+}
+
+static enum err_code index_init(struct matching *x, struct index *index, size_t n, struct err *err)
+{
+	map_init(&index->map);
+	index->n = 0;
+	index->keys = arena_array(x->ev->arena, struct labels, n + 1);
+	index->first = arena_array(x->ev->arena, uint32_t, n + 1);
+	return index->keys && index->first ? ERR_OK : eval_nomem(x->ev, err);
+}
+
+/* The name among the labels. */
+static void print_metric(struct buf *out, struct labels metric)
+{
+	buf_add_char(out, '{');
+	for (size_t i = 0; i < metric.n; i++) {
+		buf_printf(out, "%s" STR_FMT "=", i ? ", " : "", STR_ARG(metric.v[i].name));
+		buf_add_quoted(out, metric.v[i].value);
+	}
+	buf_add_char(out, '}');
+}
+
+static enum err_code many_to_many(struct matching *x, struct labels key, struct labels a,
+	struct labels b, bool on_left, struct err *err)
+{
+	struct buf group = { 0 }, one = { 0 }, two = { 0 };
+	enum err_code rc;
+
+	print_metric(&group, key);
+	print_metric(&one, b); /* the later first, as Prometheus has it */
+	print_metric(&two, a);
+	rc = eval_fault(x->ev, x->e, err, ERR_INVALID,
+		"found duplicate series for the match group " STR_FMT " on the %s hand-side of the "
+		"operation: [" STR_FMT ", " STR_FMT "];many-to-many matching not allowed: matching "
+		"labels must be unique on one side",
+		STR_ARG(buf_str(&group)), on_left ? "left" : "right", STR_ARG(buf_str(&one)),
+		STR_ARG(buf_str(&two)));
+	buf_release(&group);
+	buf_release(&one);
+	buf_release(&two);
+	return rc;
+}
+
+static enum err_code index_one_side(struct matching *x, const struct value *v, struct err *err)
+{
+	struct labels key;
+	enum err_code rc;
+	uint32_t at;
+	bool added;
+
+	if ((rc = index_init(x, &x->one, v->n, err)))
+		return rc;
+	for (size_t i = 0; i < v->n; i++) {
+		if ((rc = key_of(x, v->costs[i].metric, &key, err)))
+			return rc;
+		if ((rc = index_add(x, &x->one, key, (uint32_t)i, &at, &added, err)))
+			return rc;
+		if (!added)
+			return many_to_many(x, key, v->costs[x->one.first[at]].metric, v->costs[i].metric,
+				x->b->card == CARD_GROUP_RIGHT, err);
+	}
+	return ERR_OK;
+}
+
+static enum err_code result_metric(
+	struct matching *x, struct labels many, struct labels one, struct labels *out, struct err *err)
+{
+	const struct binary *b = x->b;
+	struct labels base = many;
+	struct labels_builder builder;
+	enum err_code rc;
+
+	if (drops_name(b) && (rc = labels_without_name(x->ev, many, &base, err)))
+		return rc;
+	if (b->card == CARD_ONE_TO_ONE && b->matching == GROUPING_ON)
+		return labels_group(x->ev, base, GROUPING_BY, b->labels, out, err);
+	labels_builder_init(&builder, x->ev->arena, base);
+	if (b->card == CARD_ONE_TO_ONE && b->matching == GROUPING_IGNORING)
+		for (size_t i = 0; i < b->labels.n; i++)
+			labels_builder_del(&builder, b->labels.v[i]);
+	if (b->card != CARD_ONE_TO_ONE)
+		for (size_t i = 0; i < b->include.n; i++)
+			labels_builder_set(&builder, b->include.v[i], labels_get(one, b->include.v[i]));
+	return labels_builder_build(&builder, out, err);
+}
+
+/* One element of the many side with its partner. */
+static enum err_code match_element(struct matching *x, const struct cost *many,
+	const struct cost *one, struct index *seen, uint32_t key, struct value *out, struct err *err)
+{
+	const struct binary *b = x->b;
+	bool swap = b->card == CARD_GROUP_RIGHT, keep, added;
+	struct cost c = *many;
+	enum err_code rc;
+	uint32_t at;
+	double v;
+
+	keep = apply(b->op, swap ? one->value : many->value, swap ? many->value : one->value, &v);
+	if (b->returns_bool)
+		v = keep;
+	else if (binary_op_is_comparison(b->op) && !keep)
+		return ERR_OK;
+	if ((rc = result_metric(x, many->metric, one->metric, &c.metric, err)))
+		return rc;
+	if (b->card == CARD_ONE_TO_ONE) {
+		/* seen is by the number of the key: its partner may be taken once */
+		if (seen->first[key])
+			return eval_fault(x->ev, x->e, err, ERR_INVALID,
+				"multiple matches for labels: "
+				"many-to-one matching must be explicit (group_left/group_right)");
+		seen->first[key] = 1;
+	} else {
+		rc = index_add(x, seen, c.metric, 0, &at, &added, err);
+		if (rc)
+			return rc;
+		if (!added)
+			return eval_fault(x->ev, x->e, err, ERR_INVALID,
+				"multiple matches for labels: "
+				"grouping labels must ensure unique matches");
+	}
+	c.value = v;
+	out->costs[out->n++] = c;
+	return ERR_OK;
+}
+
+static enum err_code match_costs(struct matching *x, const struct value *l, const struct value *r,
+	struct value *out, struct err *err)
+{
+	const struct value *many = x->b->card == CARD_GROUP_RIGHT ? r : l;
+	const struct value *one = x->b->card == CARD_GROUP_RIGHT ? l : r;
+	struct index seen = { 0 };
+	struct labels key;
+	enum err_code rc;
+	uint32_t at;
+
+	if (l->n == 0 || r->n == 0) /* nothing is ambiguous then */
+		return ERR_OK;
+	if ((rc = index_one_side(x, one, err)))
+		return rc;
+	if ((rc = index_init(x, &seen, many->n > one->n ? many->n : one->n, err)))
+		goto out;
+	for (size_t i = 0; i < many->n; i++) {
+		if ((rc = key_of(x, many->costs[i].metric, &key, err)))
+			goto out;
+		at = index_find(&x->one, key);
+		if (at == MAP_NONE)
+			continue;
+		rc = match_element(x, &many->costs[i], &one->costs[x->one.first[at]], &seen, at, out, err);
+		if (rc)
+			goto out;
+	}
+out:
+	map_release(&seen.map);
+	return rc;
+}
+
+static enum err_code set_operation(struct matching *x, const struct value *l, const struct value *r,
+	struct value *out, struct err *err)
+{
+	const struct value *indexed = x->b->op == OP_OR ? l : r, *other = x->b->op == OP_OR ? r : l;
+	struct labels key;
+	enum err_code rc;
+	uint32_t at;
+	bool added;
+
+	if ((rc = index_init(x, &x->one, indexed->n, err)))
+		return rc;
+	for (size_t i = 0; i < indexed->n; i++) {
+		if ((rc = key_of(x, indexed->costs[i].metric, &key, err)))
+			return rc;
+		if ((rc = index_add(x, &x->one, key, (uint32_t)i, &at, &added, err)))
+			return rc;
+	}
+	for (size_t i = 0; x->b->op == OP_OR && i < l->n; i++)
+		out->costs[out->n++] = l->costs[i];
+	for (size_t i = 0; i < other->n; i++) {
+		if ((rc = key_of(x, other->costs[i].metric, &key, err)))
+			return rc;
+		if ((index_find(&x->one, key) != MAP_NONE) == (x->b->op == OP_AND))
+			out->costs[out->n++] = other->costs[i];
+	}
+	return ERR_OK;
+}
+
+enum err_code costs_binary(struct eval *ev, const struct expr *e, const struct value *l,
+	const struct value *r, struct value *out, struct err *err)
+{
+	struct matching x = { .ev = ev, .e = e, .b = &e->binary };
+	struct value result = { .type = VALUE_COSTS };
+	enum err_code rc;
+	bool keep;
+
+	if (l->type == VALUE_SCALAR && r->type == VALUE_SCALAR) {
+		result.type = VALUE_SCALAR;
+		keep = apply(x.b->op, l->scalar, r->scalar, &result.scalar);
+		if (binary_op_is_comparison(x.b->op))
+			result.scalar = keep;
+		*out = result;
+		return ERR_OK;
+	}
+	if (l->type == VALUE_SCALAR || r->type == VALUE_SCALAR)
+		return with_scalar(ev, x.b, l, r, out, err);
+	if (!(result.costs = arena_array(ev->arena, struct cost, l->n + r->n + 1)))
+		return eval_nomem(ev, err);
+	map_init(&x.one.map);
+	if (binary_op_is_set(x.b->op))
+		rc = set_operation(&x, l, r, &result, err);
+	else
+		rc = match_costs(&x, l, r, &result, err);
+	map_release(&x.one.map);
+	if (!rc)
+		*out = result;
+	return rc;
+}

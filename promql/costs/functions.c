@@ -1,0 +1,217 @@
+/*
+ * Functions of costs that use only values, not labels.
+ *
+ * Source: Prometheus 2.42, promql/functions.go, for what NaN and Inf do.
+ */
+#include "promql/costs/costs.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+#include "promql/syntax/functions.h"
+
+/* ---- labels stay apart ---- */
+
+static bool metric_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(*(const struct labels *)key, ((const struct cost *)ctx)[id].metric);
+}
+
+enum err_code costs_distinct(const struct cost *v, size_t n, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct map map;
+	uint64_t hash;
+
+	map_init(&map);
+	for (size_t i = 0; i < n && !rc; i++) {
+		hash = labels_hash(v[i].metric);
+		if (map_find(&map, hash, metric_eq, v, &v[i].metric) != MAP_NONE)
+			rc = err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
+		else if (!map_add(&map, hash, (uint32_t)i))
+			rc = err_nomem(err, "query");
+	}
+	map_release(&map);
+	return rc;
+}
+
+/* ---- each by itself ---- */
+
+/* Go's math.Max and math.Min: an infinity on their side wins over NaN. */
+static double greater(double a, double b)
+{
+	if (isinf(a) || isinf(b))
+		return (isinf(a) && a > 0) || (isinf(b) && b > 0) ? INFINITY : isinf(a) ? b : a;
+	if (isnan(a) || isnan(b))
+		return NAN;
+	return a > b ? a : b;
+}
+
+static double smaller(double a, double b)
+{
+	return -greater(-a, -b);
+}
+
+static double rounded(double v, const double *to)
+{
+	double inverse = 1 / to[0];
+
+	return floor(v * inverse + 0.5) / inverse;
+}
+
+static double sign(double v)
+{
+	return v < 0 ? -1 : v > 0 ? 1 : v;
+}
+
+static double apply(enum function_id fn, double v, const double *args)
+{
+	switch (fn) {
+	case FN_ABS:
+		return fabs(v);
+	case FN_CEIL:
+		return ceil(v);
+	case FN_FLOOR:
+		return floor(v);
+	case FN_SGN:
+		return sign(v);
+	case FN_SQRT:
+		return sqrt(v);
+	case FN_EXP:
+		return exp(v);
+	case FN_LN:
+		return log(v);
+	case FN_LOG2:
+		return log2(v);
+	case FN_LOG10:
+		return log10(v);
+	case FN_ROUND:
+		return rounded(v, args);
+	case FN_CLAMP:
+		return greater(args[0], smaller(args[1], v));
+	case FN_CLAMP_MIN:
+		return greater(args[0], v);
+	case FN_CLAMP_MAX:
+		return smaller(args[0], v);
+	default:
+		return -v;
+	}
+}
+
+/* The name is dropped: the result is no longer what the name says. */
+static enum err_code map_costs(struct eval *ev, enum function_id fn, const struct value *in,
+	const double *args, struct value *out, struct err *err)
+{
+	struct cost *costs = arena_array(ev->arena, struct cost, in->n + 1);
+	enum err_code rc;
+
+	if (!costs)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < in->n; i++) {
+		costs[i] = in->costs[i];
+		costs[i].value = apply(fn, in->costs[i].value, args);
+		if ((rc = labels_without_name(ev, in->costs[i].metric, &costs[i].metric, err)))
+			return rc;
+	}
+	*out = (struct value){ .type = VALUE_COSTS, .costs = costs, .n = in->n };
+	return costs_distinct(costs, in->n, err);
+}
+
+enum err_code costs_math(struct eval *ev, const struct expr *e, const struct value *args,
+	struct value *out, struct err *err)
+{
+	enum function_id fn = e->call.fn->id;
+	double numbers[2] = { 1, 0 }; /* round() to 1 by default */
+
+	assert(args[0].type == VALUE_COSTS);
+	for (size_t i = 1; i < e->call.args_n; i++)
+		numbers[i - 1] = args[i].scalar;
+	*out = (struct value){ .type = VALUE_COSTS };
+	if (fn == FN_CLAMP && numbers[1] < numbers[0])
+		return ERR_OK;
+	return map_costs(ev, fn, &args[0], numbers, out, err);
+}
+
+enum err_code costs_negated(
+	struct eval *ev, const struct value *in, struct value *out, struct err *err)
+{
+	return map_costs(ev, FUNCTIONS, in, NULL, out, err);
+}
+
+/* ---- in order ---- */
+
+struct sorted {
+	struct cost cost;
+	size_t index;
+};
+
+/* NaN last; equal ones as they came. */
+static int compare(const struct sorted *a, const struct sorted *b, bool descending)
+{
+	double x = a->cost.value, y = b->cost.value;
+
+	if (isnan(x) != isnan(y))
+		return isnan(x) ? 1 : -1;
+	if (x != y && !isnan(x))
+		return (x < y) == descending ? 1 : -1;
+	return a->index < b->index ? -1 : 1;
+}
+
+static int ascending(const void *a, const void *b)
+{
+	return compare(a, b, false);
+}
+
+static int descending(const void *a, const void *b)
+{
+	return compare(a, b, true);
+}
+
+enum err_code costs_sorted(
+	struct eval *ev, const struct value *in, bool from_greatest, struct value *out, struct err *err)
+{
+	struct sorted *order = arena_array(ev->arena, struct sorted, in->n + 1);
+	struct cost *costs = arena_array(ev->arena, struct cost, in->n + 1);
+
+	if (!order || !costs)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < in->n; i++)
+		order[i] = (struct sorted){ in->costs[i], i };
+	qsort(order, in->n, sizeof(*order), from_greatest ? descending : ascending);
+	for (size_t i = 0; i < in->n; i++)
+		costs[i] = order[i].cost;
+	*out = (struct value){ .type = VALUE_COSTS, .costs = costs, .n = in->n };
+	return ERR_OK;
+}
+
+/* ---- quantiles ---- */
+
+/* NaN first. */
+static int by_value(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	if (isnan(x) || isnan(y))
+		return isnan(y) - isnan(x);
+	return (x > y) - (x < y);
+}
+
+double quantile_of(double q, double *v, size_t n)
+{
+	double rank, weight;
+	size_t lower, upper;
+
+	assert(n > 0);
+	if (isnan(q))
+		return NAN;
+	if (q < 0 || q > 1)
+		return q < 0 ? -INFINITY : INFINITY;
+	qsort(v, n, sizeof(*v), by_value);
+	rank = q * (double)(n - 1);
+	lower = (size_t)floor(rank);
+	upper = lower + 1 < n ? lower + 1 : n - 1;
+	weight = rank - floor(rank);
+	return v[lower] * (1 - weight) + v[upper] * weight;
+}

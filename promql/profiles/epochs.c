@@ -1,0 +1,270 @@
+/*
+ * A stack that is in several epochs of a job has an id in each. Before rounding its costs must
+ * become one cell, or an answer would depend on where epochs begin. So stacks are compared by
+ * content: everything that tells stacks of one epoch apart. Hashes of 128 bits are compared instead
+ * of the content itself.
+ */
+#include "base/map.h"
+#include "promql/profiles/profiles.h"
+
+struct digest {
+	uint64_t v[2];
+};
+
+static struct digest add_bytes(struct digest d, const void *bytes, size_t n)
+{
+	return (struct digest){ { hash_bytes(bytes, n, d.v[0]), hash_bytes(bytes, n, ~d.v[1]) } };
+}
+
+static struct digest add_number(struct digest d, uint64_t v)
+{
+	return add_bytes(d, &v, sizeof(v));
+}
+
+static struct digest add_str(struct digest d, const struct partition *p, uint32_t string)
+{
+	struct str s = sym_string(p, string);
+
+	return add_bytes(add_number(d, s.len), s.ptr, s.len);
+}
+
+static bool is_known(const struct digest *d)
+{
+	return d->v[0] || d->v[1];
+}
+
+/* ---- the meaning of a part's ids ---- */
+
+struct reading {
+	const struct partition *p;
+	struct digest *locations, *label_sets; /* 0: not known yet */
+	uint32_t *at; /* per node: index into nodes; 0: no cell is on it */
+	struct digest *nodes;
+};
+
+static struct digest of_mapping(const struct partition *p, const struct sym_mapping *m)
+{
+	struct digest d = add_number((struct digest){ 0 }, m->size);
+
+	d = add_number(add_number(d, m->offset), m->ordinal);
+	d = add_str(add_str(d, p, m->filename), p, m->build_id);
+	return add_number(d,
+		(uint64_t)m->has_functions | (uint64_t)m->has_filenames << 1 |
+			(uint64_t)m->has_line_numbers << 2 | (uint64_t)m->has_inline_frames << 3);
+}
+
+static struct digest of_location(struct reading *r, uint32_t id)
+{
+	const struct sym_location *l = sym_location(r->p, id);
+	struct digest d = { { 1, 1 } };
+
+	if (is_known(&r->locations[id]))
+		return r->locations[id];
+	if (l->mapping != SYM_NONE)
+		d = of_mapping(r->p, sym_mapping(r->p, l->mapping));
+	d = add_number(add_number(d, l->address), (uint64_t)l->lines_n << 1 | l->is_folded);
+	for (uint32_t i = 0; i < l->lines_n; i++) {
+		const struct sym_function *f = sym_function(r->p, l->lines[i].function);
+
+		d = add_str(add_str(d, r->p, f->name), r->p, f->system_name);
+		d = add_number(add_str(d, r->p, f->filename), (uint64_t)f->start_line);
+		d = add_number(add_number(d, (uint64_t)l->lines[i].line), (uint64_t)l->lines[i].column);
+	}
+	return r->locations[id] = d;
+}
+
+/* Labels are in the order of an epoch's ids, so their digests are added up. */
+static struct digest of_label_set(struct reading *r, uint32_t id)
+{
+	struct sym_label_set set = sym_label_set(r->p, id);
+	struct digest d = { { set.n + 1, set.n + 1 } };
+
+	if (is_known(&r->label_sets[id]))
+		return r->label_sets[id];
+	for (uint32_t i = 0; i < set.n; i++) {
+		struct digest label = add_number((struct digest){ 0 }, (uint64_t)set.v[i].num);
+
+		label = add_str(add_str(label, r->p, set.v[i].key), r->p, set.v[i].str);
+		label = add_str(label, r->p, set.v[i].num_unit);
+		d.v[0] += label.v[0];
+		d.v[1] += label.v[1];
+	}
+	return r->label_sets[id] = d;
+}
+
+static enum err_code read_part(
+	struct eval *ev, const struct part *part, struct reading *r, struct err *err)
+{
+	uint32_t nodes = part->n ? part->cells[part->n - 1].stack + 1 : 1, used = 1;
+	struct arena *a = ev->arena;
+
+	r->p = part->partition;
+	r->locations = arena_array(a, struct digest, sym_locations_n(r->p) + 1);
+	r->label_sets = arena_array(a, struct digest, sym_label_sets_n(r->p) + 1);
+	if (!(r->at = arena_array(a, uint32_t, nodes)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < part->n; i++)
+		r->at[part->cells[i].stack] = 1;
+	for (uint32_t i = nodes; i-- > 1;)
+		if (r->at[i]) {
+			r->at[sym_node(r->p, i).parent] = 1;
+			used++;
+		}
+	r->nodes = arena_array(a, struct digest, used);
+	if (!r->locations || !r->label_sets || !r->nodes)
+		return eval_nomem(ev, err);
+	r->at[0] = 0;
+	used = 1;
+	for (uint32_t i = 1; i < nodes; i++) {
+		struct sym_node node;
+		struct digest l;
+
+		if (!r->at[i])
+			continue;
+		node = sym_node(r->p, i);
+		l = of_location(r, node.location);
+		r->at[i] = used;
+		r->nodes[used++] = add_bytes(r->nodes[r->at[node.parent]], &l, sizeof(l));
+	}
+	return eval_check(ev, err);
+}
+
+/* ---- cells ---- */
+
+struct known_cell {
+	struct digest digest;
+	struct part *part;
+	size_t at;
+};
+
+struct joining {
+	struct eval *ev;
+	struct map map;
+	struct known_cell *cells;
+	size_t n;
+};
+
+static bool cell_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return !memcmp(key, &((const struct joining *)ctx)->cells[id].digest, sizeof(struct digest));
+}
+
+static enum err_code add_cell(
+	const struct known_cell *to, struct part *part, size_t i, struct err *err)
+{
+	struct cell *into = &to->part->cells[to->at], *c = &part->cells[i];
+
+	if (part->wide) {
+		to->part->wide[to->at] += part->wide[i];
+		part->wide[i] = 0;
+		return ERR_OK;
+	}
+	if (__builtin_add_overflow(into->value, c->value, &into->value) ||
+		__builtin_add_overflow(into->base, c->base, &into->base))
+		return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
+	c->value = c->base = 0;
+	return ERR_OK;
+}
+
+/* Adds the part's cells to equal cells that are there already, and sets the part's own to 0. */
+static enum err_code join_cells(struct joining *x, struct part *part, struct err *err)
+{
+	struct reading r = { 0 };
+	enum err_code rc;
+	uint32_t id;
+
+	if ((rc = read_part(x->ev, part, &r, err)))
+		return rc;
+	for (size_t i = 0; i < part->n; i++) {
+		struct digest d = r.nodes[r.at[part->cells[i].stack]],
+					  set = of_label_set(&r, part->cells[i].label_set);
+
+		d = add_bytes(d, &set, sizeof(set));
+		id = map_find(&x->map, d.v[0], cell_eq, x, &d);
+		if (id != MAP_NONE) {
+			if ((rc = add_cell(&x->cells[id], part, i, err)))
+				return rc;
+			continue;
+		}
+		if (!map_add(&x->map, d.v[0], (uint32_t)x->n))
+			return eval_nomem(x->ev, err);
+		x->cells[x->n++] = (struct known_cell){ d, part, i };
+	}
+	return ERR_OK;
+}
+
+static bool is_same_job(const struct part *a, const struct part *b)
+{
+	return str_eq(partition_name(a->partition), partition_name(b->partition));
+}
+
+/* Parts of one job, from its first on. */
+static enum err_code join_job(
+	struct eval *ev, struct profile_value *p, size_t first, struct err *err)
+{
+	struct joining x = { .ev = ev };
+	enum err_code rc = ERR_OK;
+	size_t cells = 0, parts = 0;
+
+	for (size_t i = first; i < p->parts_n; i++)
+		if (is_same_job(&p->parts[first], &p->parts[i])) {
+			cells += p->parts[i].n;
+			parts++;
+		}
+	if (parts < 2)
+		return ERR_OK;
+	if (cells >= UINT32_MAX)
+		return err_set(err, ERR_LIMIT, "a profile has more than 2^32 cells");
+	if (!(x.cells = arena_alloc_raw(ev->arena, cells + 1, sizeof(*x.cells))))
+		return eval_nomem(ev, err);
+	map_init(&x.map);
+	for (size_t i = first; i < p->parts_n && !rc; i++)
+		if (is_same_job(&p->parts[first], &p->parts[i]))
+			rc = join_cells(&x, &p->parts[i], err);
+	map_release(&x.map);
+	return rc;
+}
+
+enum err_code profile_join_epochs(struct eval *ev, struct profile_value *p, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	size_t before;
+
+	for (size_t i = 0; i < p->parts_n && !rc; i++) {
+		for (before = 0; !is_same_job(&p->parts[before], &p->parts[i]); before++)
+			;
+		if (before == i)
+			rc = join_job(ev, p, i, err);
+	}
+	return rc;
+}
+
+static bool has_epochs(const struct profile_value *p)
+{
+	for (size_t i = 1; i < p->parts_n; i++)
+		for (size_t k = 0; k < i; k++)
+			if (is_same_job(&p->parts[k], &p->parts[i]))
+				return true;
+	return false;
+}
+
+enum err_code profile_joined(
+	struct eval *ev, const struct profile_value *in, struct profile_value *out, struct err *err)
+{
+	*out = *in;
+	if (!has_epochs(in))
+		return ERR_OK;
+	if (!(out->parts = arena_array(ev->arena, struct part, in->parts_n)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < in->parts_n; i++) {
+		struct part *part = &out->parts[i];
+
+		*part = in->parts[i];
+		part->cells = arena_alloc_raw(ev->arena, part->n + 1, sizeof(*part->cells));
+		if (!part->cells)
+			return eval_nomem(ev, err);
+		if (part->n)
+			memcpy(part->cells, in->parts[i].cells, part->n * sizeof(*part->cells));
+	}
+	return profile_join_epochs(ev, out, err);
+}

@@ -1,0 +1,109 @@
+#include "promql/profiles/filter.h"
+#include "promql/profiles/profiles.h"
+
+static enum err_code filter_parts(struct eval *ev, struct arena *scratch, const struct filter *f,
+	struct profile_value *p, struct err *err)
+{
+	struct part *parts = arena_array(ev->arena, struct part, p->parts_n + 1);
+	struct active_filter *active;
+	enum err_code rc = ERR_OK;
+
+	if (!parts)
+		return eval_nomem(ev, err);
+	if (filter_is_tag(f->id)) {
+		rc = tag_match_cells(ev, scratch, f->tags, f->id == FN_TAGIGNORE, p, parts, err);
+	} else {
+		for (size_t i = 0; i < p->parts_n && !rc; i++)
+			rc = filter_stacks(ev, scratch, f, p, &p->parts[i], &parts[i], err);
+	}
+	if (rc)
+		return rc;
+	if (!(active = arena_new(ev->arena, struct active_filter)))
+		return eval_nomem(ev, err);
+	*active = (struct active_filter){ p->filters, functions[f->id].name, f->text };
+	p->filters = active;
+	p->parts = parts;
+	p->filtered = true;
+	return profile_totals(p, err);
+}
+
+static enum err_code filter_value(
+	struct eval *ev, const struct filter *f, struct value *v, struct err *err)
+{
+	struct profile_value *profiles = arena_array(ev->arena, struct profile_value, v->n + 1);
+	enum err_code rc = ERR_OK;
+
+	if (!profiles)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < v->n && !rc; i++) {
+		struct arena scratch;
+
+		if ((rc = eval_check(ev, err)))
+			break;
+		arena_init_shared(&scratch, ev->budget);
+		profiles[i] = v->profiles[i];
+		rc = filter_parts(ev, &scratch, f, &profiles[i], err);
+		arena_release(&scratch);
+	}
+	v->profiles = profiles;
+	return rc;
+}
+
+bool filters_wait(const struct expr *e)
+{
+	e = expr_strip(e);
+	while (e->kind == EXPR_CALL && e->call.fn->id == FN_MERGE)
+		e = expr_strip(e->call.args[0]);
+	return filter_is(e);
+}
+
+static enum err_code apply(struct eval *ev, const struct expr *e, struct value *v, struct err *err)
+{
+	const struct expr *arg;
+	struct filter f;
+	enum err_code rc;
+
+	e = expr_strip(e);
+	if (e->kind != EXPR_CALL || (e->call.fn->id != FN_MERGE && !filter_is(e)))
+		return ERR_OK;
+	if ((rc = apply(ev, e->call.args[0], v, err)) || !filter_is(e))
+		return rc;
+	arg = expr_strip(e->call.args[1]);
+	if ((rc = filter_compile(&f, e->call.fn->id, arg->string, err)))
+		rc = eval_fault(ev, arg, err, rc, "%s", err->msg);
+	else if (!f.is_empty)
+		rc = filter_value(ev, &f, v, err);
+	filter_release(&f);
+	return rc;
+}
+
+/*
+ * Samples were split by their labels before the filter, so an element that loses all its samples is
+ * left out.
+ */
+static void drop_empty(struct value *v)
+{
+	size_t n = 0, cells;
+
+	for (size_t i = 0; i < v->n; i++) {
+		cells = 0;
+		for (size_t k = 0; k < v->profiles[i].parts_n; k++)
+			cells += v->profiles[i].parts[k].n;
+		if (cells > 0)
+			v->profiles[n++] = v->profiles[i];
+	}
+	v->n = n;
+}
+
+enum err_code filters_apply(struct eval *ev, const struct expr *e, struct value *v, struct err *err)
+{
+	enum err_code rc;
+
+	if (v->type != VALUE_PROFILES || v->n == 0 || !filters_wait(e))
+		return ERR_OK;
+	if ((rc = apply(ev, e, v, err)))
+		return rc;
+	if (v->is_split)
+		drop_empty(v);
+	return ERR_OK;
+}

@@ -1,0 +1,138 @@
+/*
+ * flat() and cum() and their shares: costs of functions, or of whatever `by` names.
+ */
+#include <math.h>
+
+#include "base/array.h"
+#include "promql/costs/costs.h"
+#include "promql/profiles/filter.h"
+#include "promql/profiles/flat.h"
+#include "promql/profiles/frames.h"
+#include "promql/profiles/profiles.h"
+
+struct flat {
+	struct eval *ev;
+	const struct flat_options *o;
+	struct frames *frames;
+	unsigned fields;
+	struct name_list labels; /* of `by`, without the frames' fields */
+	struct value *out;
+	size_t cap;
+};
+
+/* `by` names fields of frames and labels in one list. */
+static enum err_code split_list(struct flat *x, struct err *err)
+{
+	struct str *labels = arena_array(x->ev->arena, struct str, x->o->labels.n + 1);
+	enum frame_field field;
+
+	if (!labels)
+		return eval_nomem(x->ev, err);
+	x->labels.v = labels;
+	for (size_t i = 0; i < x->o->labels.n; i++) {
+		field = frame_field_find(x->o->labels.v[i]);
+		if (field == FRAME_FIELDS)
+			labels[x->labels.n++] = x->o->labels.v[i];
+		else
+			x->fields |= FRAME_BIT(field);
+	}
+	if (x->o->grouping == GROUPING_NONE)
+		x->fields = FRAME_BIT(FRAME_FUNCTION);
+	return ERR_OK;
+}
+
+bool flat_by_name(const struct flat_options *o)
+{
+	bool by_function = o->grouping == GROUPING_NONE;
+
+	for (size_t i = 0; i < o->labels.n && o->grouping == GROUPING_BY; i++) {
+		enum frame_field field = frame_field_find(o->labels.v[i]);
+
+		if (field != FRAME_FUNCTION && field != FRAME_FIELDS)
+			return false;
+		by_function |= field == FRAME_FUNCTION;
+	}
+	for (size_t i = 0; i < o->matchers_n; i++)
+		if (frame_field_find(o->matchers[i].name) != FRAME_FUNCTION)
+			return false;
+	return by_function;
+}
+
+static enum err_code add_cost(
+	struct flat *x, struct labels base, uint32_t group, double v, struct err *err)
+{
+	const struct frame_group *g = frames_group(x->frames, group);
+	struct labels_builder b;
+	struct cost *c;
+	enum err_code rc;
+
+	if (!arena_array_room(x->ev->arena, &x->out->costs, x->out->n, 1, &x->cap))
+		return eval_nomem(x->ev, err);
+	c = &x->out->costs[x->out->n];
+	labels_builder_init(&b, x->ev->arena, base);
+	for (unsigned i = 0; i < FRAME_FIELDS; i++)
+		if (x->fields & FRAME_BIT(i))
+			labels_builder_set(&b, str_of(frame_field_name((enum frame_field)i)), g->v[i]);
+	if ((rc = labels_builder_build(&b, &c->metric, err)))
+		return rc;
+	c->value = v;
+	c->t_ns = x->ev->t_ns;
+	x->out->n++;
+	return ERR_OK;
+}
+
+static enum err_code add_profile(struct flat *x, const struct profile_value *p, struct err *err)
+{
+	struct frame_sums sums;
+	struct labels base;
+	enum err_code rc;
+
+	if ((rc = labels_without_name(x->ev, p->metric, &base, err)))
+		return rc;
+	if ((rc = frames_sum(x->frames, p, x->o->cum, &sums, err)))
+		return rc;
+	if (x->o->share && p->total == 0)
+		return ERR_OK;
+	for (size_t i = 0; i < sums.n; i++) {
+		uint32_t g = sums.groups[i];
+		double v = (double)(x->o->cum ? sums.cum[g] : sums.flat[g]);
+
+		if (x->o->share)
+			v /= (double)p->total;
+		else
+			v = ldexp(v, -p->exponent);
+		if (v != 0 && (rc = add_cost(x, base, g, v, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+enum err_code profiles_flat(struct eval *ev, const struct value *in, const struct flat_options *o,
+	struct value *out, struct err *err)
+{
+	struct flat x = { .ev = ev, .o = o, .out = out };
+	struct frames_options frames_options;
+	struct value merged = *in;
+	enum err_code rc;
+
+	*out = (struct value){ .type = VALUE_COSTS };
+	if (in->n == 0)
+		return ERR_OK;
+	if ((rc = split_list(&x, err)))
+		return rc;
+	if (o->grouping == GROUPING_BY &&
+		(rc = profiles_merge(ev, in, GROUPING_BY, x.labels, &merged, err)))
+		return rc;
+	if ((rc = profiles_settle(ev, &merged, err)) ||
+		(o->filters && (rc = filters_apply(ev, o->filters, &merged, err))))
+		return rc;
+	frames_options = (struct frames_options){
+		.fields = x.fields, .matchers = o->matchers, .matchers_n = o->matchers_n
+	};
+	if ((rc = frames_open(ev, &frames_options, &x.frames, err)))
+		return rc;
+	for (size_t i = 0; i < merged.n && !rc; i++)
+		rc = add_profile(&x, &merged.profiles[i], err);
+	frames_close(x.frames);
+	return rc;
+}

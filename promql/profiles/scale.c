@@ -1,0 +1,100 @@
+/*
+ * Profiles times a number. Each cell is rounded by itself, so the epochs of a stack are joined
+ * first. For fractions the number's exponent is added to theirs, so costs do not grow.
+ */
+#include "promql/profiles/profiles.h"
+
+#include <assert.h>
+#include <math.h>
+
+struct scale {
+	double factor;
+	bool divide;
+	bool fraction; /* the factor's magnitude is at most 1 to multiply by, at least 1 to divide by */
+};
+
+static bool scale_cost(int64_t *v, struct scale s)
+{
+	double scaled;
+
+	if (s.fraction) {
+		*v = (int64_t)roundl(s.divide ? (long double)*v / (long double)s.factor :
+										(long double)*v * (long double)s.factor);
+		return true;
+	}
+	scaled = round(s.divide ? (double)*v / s.factor : (double)*v * s.factor);
+	if (!(scaled > -0x1p63 && scaled < 0x1p63))
+		return false;
+	*v = (int64_t)scaled;
+	return true;
+}
+
+static bool scale_size(int64_t *v, struct scale s)
+{
+	s.factor = fabs(s.factor);
+	return scale_cost(v, s);
+}
+
+static enum err_code scale_part(struct eval *ev, const struct expr *e, struct scale s,
+	const struct part *from, struct part *to, struct err *err)
+{
+	*to = *from;
+	to->n = 0;
+	if (!(to->cells = arena_alloc_raw(ev->arena, from->n + 1, sizeof(*to->cells))))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < from->n; i++) {
+		struct cell *cell = &to->cells[to->n];
+
+		*cell = from->cells[i];
+		if (!scale_cost(&cell->value, s) || !scale_cost(&cell->base, s))
+			return eval_fault(ev, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
+		to->n += cell->value != 0 || cell->base != 0;
+	}
+	return ERR_OK;
+}
+
+/* The factor without its power of two, which goes to the exponent. */
+static struct scale of_fraction(struct profile_value *p, double factor, bool divide)
+{
+	int power;
+	double rest = frexp(factor, &power);
+
+	p->exponent += divide ? power - 1 : -power;
+	return (struct scale){ divide ? rest * 2 : rest, divide, true };
+}
+
+enum err_code profiles_scale(struct eval *ev, const struct expr *e, const struct value *in,
+	double factor, bool divide, struct value *out, struct err *err)
+{
+	struct scale s = { factor, divide, false };
+	enum err_code rc;
+
+	assert(e->kind == EXPR_BINARY);
+	assert(!in->n || in->type & VALUE_PROFILES);
+	*out = *in;
+	if (!isfinite(factor) || (divide && factor == 0))
+		return eval_fault(ev, e, err, ERR_INVALID, "profiles cannot be %s by %g",
+			divide ? "divided" : "multiplied", factor);
+	out->profiles = arena_array(ev->arena, struct profile_value, in->n + 1);
+	if (!out->profiles)
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < in->n; i++) {
+		struct profile_value *p = &out->profiles[i], from;
+
+		if ((rc = profile_joined(ev, &in->profiles[i], &from, err)))
+			return rc;
+		*p = from;
+		if (p->fraction)
+			s = of_fraction(p, factor, divide);
+		if (!(p->parts = arena_array(ev->arena, struct part, p->parts_n + 1)))
+			return eval_nomem(ev, err);
+		for (size_t k = 0; k < p->parts_n; k++)
+			if ((rc = scale_part(ev, e, s, &from.parts[k], &p->parts[k], err)))
+				return rc;
+		if (p->filtered && (!scale_size(&p->value_size, s) || !scale_size(&p->base_size, s)))
+			return eval_fault(ev, e, err, ERR_LIMIT, "a scaled cost exceeds 64 bits");
+		if ((rc = profile_totals(p, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
