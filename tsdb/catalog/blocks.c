@@ -203,10 +203,14 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 
 /* ---- the list ---- */
 
-bool blocks_reserve_locked(struct db *db)
+enum err_code blocks_reserve(struct db *db, const char *what, struct err *err)
 {
-	mutex_assert_held(&db->lock);
-	return array_room(&db->blocks, db->blocks_n, 1, &db->blocks_cap);
+	bool ok;
+
+	mutex_lock(&db->lock);
+	ok = array_room(&db->blocks, db->blocks_n, 1, &db->blocks_cap);
+	mutex_unlock(&db->lock);
+	return ok ? ERR_OK : err_nomem(err, what);
 }
 
 static void insert(struct db *db, struct db_block *b)

@@ -469,13 +469,10 @@ static enum err_code swap(struct joining *t, const struct plan *plan, struct err
 {
 	struct db *db = t->db;
 	struct db_block *b = NULL;
-	enum err_code rc = ERR_OK;
+	enum err_code rc;
 
 	mutex_lock(&db->blocks_files);
-	mutex_lock(&db->lock);
-	if (!blocks_reserve_locked(db))
-		rc = err_nomem(err, "join blocks");
-	mutex_unlock(&db->lock);
+	rc = blocks_reserve(db, "join blocks", err);
 	if (!rc && block_builder_series_n(t->m) && !(rc = carry_deleted(t, err)))
 		rc = block_builder_publish(t->m, &b, err);
 	if (!rc && !(rc = stock_swap(db, plan->v, plan->n, NULL, b, err)))

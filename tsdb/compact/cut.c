@@ -385,13 +385,10 @@ static enum err_code swap(struct cutting *t, struct err *err)
 {
 	struct db *db = t->db;
 	struct db_block *b = NULL;
-	enum err_code rc = ERR_OK;
+	enum err_code rc;
 
 	mutex_lock(&db->blocks_files);
-	mutex_lock(&db->lock);
-	if (!blocks_reserve_locked(db))
-		rc = err_nomem(err, "cut");
-	mutex_unlock(&db->lock);
+	rc = blocks_reserve(db, "cut", err);
 	if (!rc && !(rc = carry_deleted(t, err)) && !(rc = block_builder_publish(t->m, &b, err)) &&
 		!(rc = stock_swap(db, NULL, 0, t->w, b, err))) {
 		mutex_lock(&db->lock);
