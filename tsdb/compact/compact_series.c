@@ -30,17 +30,22 @@ enum err_code join_begin(struct joining *t, struct err *err)
 
 /* ---- rows, decoded ---- */
 
+static void free_cells(struct joining *t)
+{
+	free(t->keys);
+	free(t->keys_tmp);
+	free(t->order);
+	free(t->order_tmp);
+	free(t->stacks);
+	free(t->sets);
+}
+
 static bool reserve(struct joining *t, size_t n, size_t values)
 {
 	if (n > t->cells_cap) {
 		size_t cap = n * 2;
 
-		free(t->keys);
-		free(t->keys_tmp);
-		free(t->order);
-		free(t->order_tmp);
-		free(t->stacks);
-		free(t->sets);
+		free_cells(t);
 		t->keys = malloc(cap * sizeof(*t->keys));
 		t->keys_tmp = malloc(cap * sizeof(*t->keys_tmp));
 		t->order = malloc(cap * sizeof(*t->order));
@@ -338,11 +343,6 @@ void join_release(struct joining *t)
 	buf_release(&t->pending_bytes);
 	chunk_close(t->chunk);
 	rollup_view_close(t->view);
-	free(t->keys);
-	free(t->keys_tmp);
-	free(t->order);
-	free(t->order_tmp);
-	free(t->stacks);
-	free(t->sets);
+	free_cells(t);
 	free(t->values);
 }
