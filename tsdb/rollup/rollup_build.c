@@ -376,7 +376,8 @@ static int header_cmp(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-enum err_code rollup_builder_head(struct rollup_builder *b, enum rollup_record record,
+/* The head; order[i] is the builder's column that comes i-th. */
+static enum err_code write_head(struct rollup_builder *b, enum rollup_record record,
 	struct buf *out, uint16_t order[ROLLUP_COLUMNS_MAX], struct err *err)
 {
 	struct rollup_list *lists = malloc((b->lists_n + 1) * sizeof(*lists));
@@ -416,29 +417,33 @@ enum err_code rollup_builder_head(struct rollup_builder *b, enum rollup_record r
 	return ERR_OK;
 }
 
-enum err_code rollup_builder_encode(struct rollup_builder *b, struct buf *out, struct err *err)
+enum err_code rollup_builder_write(struct rollup_builder *b, enum rollup_record record,
+	const struct rollup_table *t, struct buf *out, struct err *err)
 {
+	bool cells = record == ROLLUP_RECORD_CELLS;
+	uint32_t each = cells ? 1 : 2; /* columns of the table for one of the builder's */
 	uint16_t order[ROLLUP_COLUMNS_MAX];
 	uint64_t *keys = NULL;
 	uint32_t *places = NULL, n;
 	int128 *column = NULL;
 	enum err_code rc;
 
-	if ((rc = rollup_builder_settle(b, err)) ||
-		(rc = rollup_builder_head(b, ROLLUP_RECORD_CELLS, out, order, err)))
+	assert(t->columns_n == b->columns_n * each);
+	if ((rc = write_head(b, record, out, order, err)))
 		return rc;
-	if (!rollup_table_sort(&b->table, &keys, &places, &n) ||
+	if (!rollup_table_sort(t, &keys, &places, &n) ||
 		!(column = malloc(((size_t)n + 1) * sizeof(*column)))) {
 		rc = err_nomem(err, "rollup");
 		goto out;
 	}
 	cells_begin(&b->encoder, keys, n);
-	for (uint32_t c = 0; c < b->columns_n; c++) {
-		const int128 *from = b->table.columns[order[c]];
+	for (uint32_t c = 0; c < t->columns_n; c++) {
+		uint32_t at = order[c / each];
+		const int128 *from = t->columns[at * each + c % each];
 
 		for (uint32_t i = 0; i < n; i++)
 			column[i] = from[places[i]];
-		cells_column(&b->encoder, column, !b->columns[order[c]].sums.gauge);
+		cells_column(&b->encoder, column, cells && !b->columns[at].sums.gauge);
 	}
 	rc = cells_end(&b->encoder, out, err);
 out:
@@ -446,4 +451,11 @@ out:
 	free(places);
 	free(column);
 	return rc;
+}
+
+enum err_code rollup_builder_encode(struct rollup_builder *b, struct buf *out, struct err *err)
+{
+	enum err_code rc = rollup_builder_settle(b, err);
+
+	return rc ? rc : rollup_builder_write(b, ROLLUP_RECORD_CELLS, &b->table, out, err);
 }

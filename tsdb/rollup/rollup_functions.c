@@ -336,38 +336,6 @@ static bool has_amounts(const struct rollup_builder *b)
 
 /* ---- the record ---- */
 
-static enum err_code write_totals(struct totals *t, struct buf *out, struct err *err)
-{
-	struct rollup_builder *b = t->b;
-	uint16_t order[ROLLUP_COLUMNS_MAX];
-	uint64_t *keys = NULL;
-	uint32_t *places = NULL, n;
-	int128 *column = NULL;
-	enum err_code rc;
-
-	if ((rc = rollup_builder_head(b, ROLLUP_RECORD_FUNCTIONS, out, order, err)))
-		return rc;
-	if (!rollup_table_sort(&t->names, &keys, &places, &n) ||
-		!(column = malloc(((size_t)n + 1) * sizeof(*column)))) {
-		rc = err_nomem(err, "rollup");
-		goto out;
-	}
-	cells_begin(&b->encoder, keys, n);
-	for (uint32_t c = 0; c < b->columns_n * 2; c++) {
-		const int128 *from = t->names.columns[order[c / 2] * 2u + c % 2];
-
-		for (uint32_t i = 0; i < n; i++)
-			column[i] = from[places[i]];
-		cells_column(&b->encoder, column, false);
-	}
-	rc = cells_end(&b->encoder, out, err);
-out:
-	free(keys);
-	free(places);
-	free(column);
-	return rc;
-}
-
 enum err_code rollup_builder_encode_functions(
 	struct rollup_builder *b, struct buf *out, bool *any, struct err *err)
 {
@@ -392,7 +360,7 @@ enum err_code rollup_builder_encode_functions(
 			rc = sum_column(
 				&t, b->table.columns[c], t.names.columns[c * 2u], t.names.columns[c * 2u + 1], err);
 	if (!rc)
-		rc = write_totals(&t, out, err);
+		rc = rollup_builder_write(b, ROLLUP_RECORD_FUNCTIONS, &t.names, out, err);
 out:
 	totals_release(&t);
 	return rc;
