@@ -76,16 +76,6 @@ static uint64_t scaled(int64_t v, uint64_t factor, bool negative)
 	return v < 0 ? (m << 1) - 1 : m << 1;
 }
 
-static void put_varint(unsigned char **at, uint64_t v)
-{
-	unsigned char *p = *at;
-
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (unsigned char)v | 0x80;
-	*p++ = (unsigned char)v;
-	*at = p;
-}
-
 static enum row_coding encode_column(
 	const int64_t *v, uint32_t n, const struct column_facts *f, struct buf *out)
 {
@@ -108,7 +98,7 @@ static enum row_coding encode_column(
 			continue;
 		if (sparse)
 			bits[i / 8] |= (unsigned char)(1u << (i & 7));
-		put_varint(&at, scaled(v[i], f->factor, f->negative));
+		varints_put(&at, scaled(v[i], f->factor, f->negative));
 	}
 	out->len = (size_t)(at - (unsigned char *)out->ptr);
 	if (sparse)
@@ -125,7 +115,7 @@ static void encode_ids(const struct row *r, bool labels, struct buf *stacks, str
 		return;
 	at = (unsigned char *)stacks->ptr;
 	for (uint32_t i = 0; i < r->n; i++) {
-		put_varint(&at, r->stacks[i] - before);
+		varints_put(&at, r->stacks[i] - before);
 		before = r->stacks[i];
 	}
 	stacks->len = (size_t)(at - (unsigned char *)stacks->ptr);
@@ -133,7 +123,7 @@ static void encode_ids(const struct row *r, bool labels, struct buf *stacks, str
 	for (uint32_t i = 0; labels && i < r->n; i++) {
 		if (i == 0 || r->stacks[i] != r->stacks[i - 1])
 			set = 0;
-		put_varint(&at, r->label_sets[i] - set);
+		varints_put(&at, r->label_sets[i] - set);
 		set = r->label_sets[i];
 	}
 	if (labels)

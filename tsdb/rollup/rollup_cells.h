@@ -26,6 +26,10 @@ typedef unsigned __int128 uint128;
  * claimed are bounded by bytes that are there. */
 #define CELLS_RATIO_MAX 1024u
 
+#define CELLS_LABELS 1u /* flag: cells have label sets */
+/* With a coding: the bytes are an earlier column's, whose number follows. */
+#define CELLS_SHARED 0x80u
+
 enum cells_coding {
 	CELLS_ZERO, /* all 0: no bytes */
 	CELLS_SAME, /* all equal to the factor: no bytes */

@@ -7,8 +7,6 @@
 #include "tsdb/rollup/rollup_cells.h"
 
 /* Cells as rollup_cells.c wrote them: parsing, and readers that go from batch to batch. */
-#define CELLS_LABELS 1u
-#define CELLS_SHARED 0x80u
 
 static enum err_code corrupt(struct err *err, const char *what)
 {
