@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "proto/pprof.h"
+#include "tsdb/catalog/name_kind.h"
 #include "tsdb/head/append_internal.h"
 #include "tsdb/head/head_internal.h"
-#include "tsdb/head/numbers.h"
 #include "tsdb/series/groups.h"
 #include "tsdb/symbols/intern.h"
 #include "tsdb/symbols/stored.h"
@@ -71,7 +71,7 @@ static enum err_code find_series(struct appending *t, struct err *err)
 	enum err_code rc;
 
 	if (!(t->series = series_find(db->series, t->a->labels))) {
-		if ((rc = numbers_check_name(db, t->a->labels, false, err)) ||
+		if ((rc = name_kind_check(db, t->a->labels, SERIES_PROFILES, err)) ||
 			(rc = db_job(db, job_name_of(t->a->labels), SYM_NONE, SYM_NONE, &t->job, err)))
 			return rc;
 		if ((rc = series_add(db->series, t->a->labels, SYM_NONE, t->job, &t->series, err))) {
@@ -80,7 +80,7 @@ static enum err_code find_series(struct appending *t, struct err *err)
 		}
 	}
 	if (!(t->job = t->series->job)) /* numeric: the name is told with it */
-		return numbers_check_name(db, t->a->labels, false, err);
+		return name_kind_check(db, t->a->labels, SERIES_PROFILES, err);
 	return ERR_OK;
 }
 

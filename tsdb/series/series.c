@@ -286,16 +286,23 @@ enum series_kind series_name_kind(struct series_index *x, struct str name)
 	return kind;
 }
 
+enum err_code series_check_kind(
+	struct str name, enum series_kind is, enum series_kind wanted, struct err *err)
+{
+	assert(wanted != SERIES_NONE);
+	if (is == SERIES_NONE || is == wanted)
+		return ERR_OK;
+	return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is a name of %s, and of nothing else",
+		STR_ARG(name), is == SERIES_NUMBERS ? "numbers" : "profiles");
+}
+
 static enum err_code check_kind_locked(
 	const struct series_index *x, struct labels labels, const struct job *job, struct err *err)
 {
 	struct str name = labels_get(labels, STR(LABEL_NAME));
-	enum series_kind kind = name_kind_locked(x, name);
 
-	if (kind == SERIES_NONE || kind == (job ? SERIES_PROFILES : SERIES_NUMBERS))
-		return ERR_OK;
-	return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is a name of %s, and of nothing else",
-		STR_ARG(name), job ? "numbers" : "profiles");
+	return series_check_kind(
+		name, name_kind_locked(x, name), job ? SERIES_PROFILES : SERIES_NUMBERS, err);
 }
 
 /* ---- adding and removing ---- */
