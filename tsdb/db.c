@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/stock.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/commit.h"

@@ -13,7 +13,6 @@
 #ifndef TSDB_BLOCK_BLOCK_INTERNAL_H
 #define TSDB_BLOCK_BLOCK_INTERNAL_H
 
-#include "base/map.h"
 #include "base/thread.h"
 #include "tsdb/block/block.h"
 #include "tsdb/rollup/spill.h"

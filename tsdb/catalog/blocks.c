@@ -6,10 +6,10 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
 
 /* The list of blocks: pinned by readers, swapped by who works on them. */

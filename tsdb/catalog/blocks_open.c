@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/block/block_internal.h"
 #include "tsdb/catalog/lost.h"

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/columns/varints.h"

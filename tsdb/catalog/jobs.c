@@ -8,6 +8,7 @@
 #include "tsdb/catalog/state.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/columns/varints.h"
+#include "tsdb/symbols/translate.h"
 
 /* Jobs, in memory: by name for new rows, by id for what is on disk. They are few, and never go. */
 

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/residents.h"
 
 /* Whether profiles are taken, and which series are still in use. */
 

@@ -18,11 +18,8 @@
 
 #include "tsdb/catalog/blocks.h"
 #include "tsdb/catalog/inventory.h"
-#include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/options.h"
-#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/windows.h"
-#include "tsdb/store/store.h"
 
 #define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
 #define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */

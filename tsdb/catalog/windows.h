@@ -11,7 +11,7 @@
 
 #include "tsdb/catalog/deleted.h"
 #include "tsdb/series/series.h"
-#include "tsdb/store/store.h"
+#include "tsdb/symbols/segvec.h"
 
 struct db;
 struct job;

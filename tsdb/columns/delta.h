@@ -32,7 +32,6 @@
 
 #include "base/arena.h"
 #include "proto/kinds.h"
-#include "tsdb/columns/row.h"
 
 struct partition;
 

@@ -15,7 +15,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "tsdb/symbols/symbols.h"
+
+struct partition;
 
 #define ROW_COLUMNS_MAX 64u
 

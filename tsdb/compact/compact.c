@@ -8,12 +8,14 @@
 #include "base/metrics.h"
 #include "tsdb/catalog/group_rules.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/stock.h"
 #include "tsdb/compact/compact_internal.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/compact/numbers.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/symbols/intern.h"
+#include "tsdb/symbols/translate.h"
 
 /*
  * Joining blocks into a longer one: job by job, group by group, series by series, in the order in

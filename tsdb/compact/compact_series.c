@@ -4,6 +4,7 @@
 #include "base/array.h"
 
 #include "tsdb/compact/compact_internal.h"
+#include "tsdb/symbols/translate.h"
 
 /*
  * One series of one source into the new block, step by step of the finest rollup.

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/compact/admin.h"
-#include "tsdb/compact/compact_internal.h"
 #include "tsdb/compact/compaction.h"
 
 /*

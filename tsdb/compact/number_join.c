@@ -1,6 +1,7 @@
 
 #include <stdlib.h>
 
+#include "tsdb/compact/builder.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/compact/numbers.h"
 #include "tsdb/symbols/intern.h"

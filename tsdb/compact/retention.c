@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/stock.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/columns/varints.h"

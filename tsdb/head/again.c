@@ -1,5 +1,11 @@
 #include "base/clock.h"
+#include "base/labels.h"
+#include "tsdb/catalog/deleted.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/state.h"
 #include "tsdb/head/append_internal.h"
+#include "tsdb/head/commit.h"
+#include "tsdb/store/store.h"
 
 /*
  * The same series and time again. A row is named by them, so a second one would take the place of

@@ -4,16 +4,20 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/metrics.h"
 #include "proto/pprof.h"
+#include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/name_kind.h"
+#include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/append_internal.h"
+#include "tsdb/head/commit.h"
+#include "tsdb/head/epochs.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/series/groups.h"
 #include "tsdb/symbols/intern.h"
 #include "tsdb/symbols/stored.h"
+#include "tsdb/symbols/translate.h"
 
 /*
  * An append: series and window found; under the job's lock the partition that the window has of the

@@ -1,4 +1,6 @@
+#include "tsdb/head/append.h"
 #include "tsdb/head/append_internal.h"
+#include "tsdb/store/store.h"
 
 /*
  * Intervals of pushed profiles. A level counts for as long as it stood, and one who pushes levels

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/jobs.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
 

@@ -16,8 +16,6 @@
 #define TSDB_HEAD_EPOCHS_H
 
 #include "tsdb/catalog/blocks.h"
-#include "tsdb/catalog/residents.h"
-#include "tsdb/catalog/window_epochs.h"
 
 /* Notes a row. The size of the table once each target was scraped about twice is taken as its live
  * size; an end of the epoch would free the later growth. p->lock is held. */

@@ -1,5 +1,8 @@
 #include "base/metrics.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
+#include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/symbols/stored.h"
 

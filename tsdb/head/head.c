@@ -13,7 +13,11 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/stock.h"
+#include "tsdb/catalog/window_epochs.h"
+#include "tsdb/head/epochs.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/symbols/stored.h"
 

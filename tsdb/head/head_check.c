@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/lost.h"
 #include "tsdb/head/append.h"

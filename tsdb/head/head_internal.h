@@ -13,7 +13,6 @@
 #ifndef TSDB_HEAD_HEAD_INTERNAL_H
 #define TSDB_HEAD_HEAD_INTERNAL_H
 
-#include "tsdb/head/epochs.h"
 #include "tsdb/head/head.h"
 #include "tsdb/head/keys.h"
 

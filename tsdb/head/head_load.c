@@ -1,8 +1,11 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/append_internal.h"
+#include "tsdb/head/commit.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
 #include "tsdb/series/groups.h"

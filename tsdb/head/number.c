@@ -6,9 +6,10 @@
 #include "base/array.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/name_kind.h"
-#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/head/append.h"
 #include "tsdb/head/append_internal.h"
-#include "tsdb/head/head_internal.h"
+#include "tsdb/head/commit.h"
+#include "tsdb/head/head.h"
 #include "tsdb/head/numbers.h"
 
 /*

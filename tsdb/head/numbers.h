@@ -14,8 +14,6 @@
 #define TSDB_HEAD_NUMBERS_H
 
 #include "tsdb/catalog/state.h"
-#include "tsdb/columns/number_chunk.h"
-#include "tsdb/head/keys.h"
 
 struct number_batch;
 

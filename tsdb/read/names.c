@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/querier_internal.h"

@@ -3,6 +3,7 @@
 
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/columns/varints.h"
+#include "tsdb/head/keys.h"
 #include "tsdb/head/numbers.h"
 #include "tsdb/read/querier_internal.h"
 #include "tsdb/read/select_internal.h"

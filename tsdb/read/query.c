@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/columns/varints.h"
 #include "tsdb/head/epochs.h"

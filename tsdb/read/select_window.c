@@ -1,6 +1,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/columns/row.h"
 #include "tsdb/head/epochs.h"

@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/columns/varints.h"

@@ -13,6 +13,7 @@
 #include "tsdb/rollup/rollup.h"
 
 struct cascade;
+struct partition;
 
 /* functions: function totals of the record that was emitted just before. */
 typedef enum err_code (*cascade_emit_fn)(

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/map.h"
+#include "tsdb/symbols/symbols.h"
 
 enum err_code series_index_open(uint64_t series_max, struct series_index **out, struct err *err)
 {

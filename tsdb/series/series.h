@@ -18,7 +18,7 @@
 
 #include "base/labels.h"
 #include "tsdb/columns/delta.h"
-#include "tsdb/symbols/partition.h"
+#include "tsdb/symbols/segvec.h"
 
 #define SERIES_LABELS_MAX 128u
 #define SERIES_LABEL_BYTES_MAX (64u << 10) /* all names and values of one series */

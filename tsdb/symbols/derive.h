@@ -14,6 +14,7 @@
 #ifndef TSDB_SYMBOLS_DERIVE_H
 #define TSDB_SYMBOLS_DERIVE_H
 
+#include "base/arena.h"
 #include "tsdb/symbols/symbols.h"
 
 struct derived;

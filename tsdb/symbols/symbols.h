@@ -19,8 +19,7 @@
 #ifndef TSDB_SYMBOLS_SYMBOLS_H
 #define TSDB_SYMBOLS_SYMBOLS_H
 
-#include "base/labels.h"
-#include "proto/pprof.h"
+#include "base/str.h"
 
 #define SYM_NONE UINT32_MAX
 
