@@ -3,9 +3,9 @@
  *
  * A block is a directory named by a ULID: `rows.ldb` (chunks), `rollups.ldb` (rollups, series
  * index, symbols), `spare` (copies of the tables' ends and of the series index) and `meta.json`
- * (what the others hold, with sizes and hashes; written last). It is written under a temporary
- * name, synced and renamed by its maker. `rows.ldb` may be gone for good (meta.json says so first):
- * rollups then answer alone.
+ * (sizes, hashes and contents of the others; written last). Its maker writes it under a temporary
+ * name, syncs it and renames it. Retention may remove `rows.ldb`, after meta.json says so: then
+ * only rollups answer.
  *
  * Inside, series are numbered 0, 1, ...: numeric ones by their labels, then those of profiles in
  * the order (partition, labels of the group, labels), so the series of a group are neighbours. A
@@ -16,7 +16,7 @@
  * Errors:    ERR_CORRUPT (names the file; the block stays open, other pages are served), ERR_IO,
  *            ERR_LIMIT, ERR_NOMEM.
  * Ownership: block_open hands *out to the caller; block_close ends it. Iterators end before it.
- * Threads:   any number of readers, each with its own iterators; a writer by one.
+ * Threads:   any number of readers, each with its own iterators; a writer has one.
  * Source:    tsdb/FORMAT.md, "Blocks".
  */
 #ifndef TSDB_BLOCK_BLOCK_H
@@ -150,8 +150,8 @@ struct block_rollups;
 MUST_CHECK enum err_code block_rollups_open(
 	struct block *b, bool scan, struct block_rollups **out, struct err *err);
 void block_rollups_close(struct block_rollups *it); /* NULL is fine */
-/* Steps with step start in [from, to). A group of one series has none of its own: its series' are
- * shown. */
+/* Steps with step start in [from, to). A group of one series has no records: those of its
+ * series are shown. */
 void block_rollups_seek(struct block_rollups *it, enum rollup_kind kind, uint32_t id,
 	uint32_t level, int64_t from_ns, int64_t to_ns);
 MUST_CHECK enum err_code block_rollups_next(
@@ -172,7 +172,7 @@ typedef void (*block_finding_fn)(void *ctx, const char *what);
 MUST_CHECK enum err_code block_verify(
 	struct block *b, block_finding_fn fn, void *ctx, struct err *err);
 
-/* How many bytes each part takes. */
+/* Bytes of each part. */
 struct block_sizes {
 	uint64_t rows, numbers, rollups_series[ROLLUP_LEVELS], rollups_group[ROLLUP_LEVELS],
 		functions[ROLLUP_LEVELS], series, postings, symbols[SYM_KINDS], meta, overhead;

@@ -27,7 +27,7 @@
 
 /* First byte of a key. */
 enum block_key_kind {
-	KEY_IDENTITY = 'A', /* in each table: the block's ULID, on a page of its own */
+	KEY_IDENTITY = 'A', /* in each table: the block's ULID, on a separate page */
 	KEY_ROLLUP_SERIES = 'a',
 	KEY_ROLLUP_GROUP = 'b',
 	KEY_FUNCTIONS = 'c',

@@ -19,7 +19,7 @@ struct verify {
 	struct arena arena;
 	struct postings *postings; /* of the series that were read */
 	struct block_meta counted;
-	/* of the partition that is looked at */
+	/* of the partition that is being verified */
 	uint32_t slot;
 	struct partition *partition;
 	struct rollup_builder *builder;

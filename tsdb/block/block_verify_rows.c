@@ -313,7 +313,7 @@ static enum err_code check_group(
 	if (rc)
 		return ERR_OK; /* reported with its series */
 	if (kind == ROLLUP_GROUP && n == 1)
-		return ERR_OK; /* its series' are shown, and were looked at */
+		return ERR_OK; /* it shows its series' records, which were verified */
 	block_rollups_seek(v->rollups, kind, group, level, 0, INT64_MAX);
 	while ((rc = block_rollups_next(v->rollups, &bytes, &step_ns, &why)) != ERR_NOT_FOUND) {
 		if (!rc) {

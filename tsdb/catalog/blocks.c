@@ -112,7 +112,7 @@ static void forget_symbols(struct db *db, uint32_t number)
 	}
 }
 
-/* Its last pin is gone, and nobody can take another: it is in no list. */
+/* Its last pin is gone, and it is in no list, so no new pin can come. */
 static void dispose(struct db *db, struct db_block *b)
 {
 	char *gone = NULL;
@@ -186,9 +186,9 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 	bool last, stays;
 
 	mutex_assert_held(&db->blocks_files);
-	/* At once, though readers may go on for a while: it must not come back when what took its
-	 * place has gone. Open files follow the directory. It is durable before any file goes: or
-	 * a block might come back without its deletions. */
+	/* Rename at once, though readers may go on for a while: the block must not come back after its
+	 * successor has gone. Open files follow the directory. The rename is durable before any file
+	 * is removed; else the block might come back without its deletions. */
 	stays = !keep && !hide(db, block_dir(b->block));
 	mutex_lock(&db->lock);
 	assert(!b->gone);

@@ -17,7 +17,7 @@
  *
  *     *.tmp, *.gone           are removed: the first was never used, the second was dropped;
  *     a block in sources      is removed: its successor was renamed, so it is whole and synced;
- *     a window in heads       is removed likewise.
+ *     a window in heads       is removed for the same reason.
  *
  * So at any time the rows exist once: before the rename in the sources, after it in the successor.
  * A renamed directory is synced before any of its files is removed, also by a later start. If the

@@ -203,9 +203,9 @@ static int block_cmp(const void *a, const void *b)
 }
 
 /*
- * Blocks that overlap would count rows twice. It cannot come from a crash: a source that could not
- * be renamed away, whose successor was joined further and restarted after. The higher level stands
- * for the other.
+ * Blocks that overlap would count rows twice. A crash alone cannot cause this. It happens if a
+ * source could not be renamed away, its successor was joined further, and then came a restart. The
+ * block of the higher level has the rows of the other, so it is kept.
  */
 static enum err_code hide_overlapping(struct opening *o, struct err *err)
 {

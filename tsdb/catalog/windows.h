@@ -2,7 +2,7 @@
  * Windows: the list of the head's windows, and their fields.
  *
  * Users of a window's store pin it: queriers, appends, queued rows. Dropping and reopening wait
- * until nobody has a pin. Windows are (start, end] and never overlap.
+ * until there are no pins. Windows are (start, end] and never overlap.
  *
  * Threads: as each field says; functions named _locked want db->lock.
  */

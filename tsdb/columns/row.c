@@ -20,8 +20,9 @@
  * mostly that. Columns that are multiples of each other share their bytes: CPU nanoseconds are
  * samples times the period.
  *
- * Plain bytes and no cleverer coding: a head is written once and read while it is fresh; measured
- * on this, ids and a column decode and add at the speed of memory, and single rows hardly compress.
+ * The bytes are plain, without a cleverer coding: the head is written once and read while it is
+ * fresh. Measured, ids and a column decode and add at the speed of memory, and single rows hardly
+ * compress.
  */
 #define ROW_VERSION 1
 #define ROW_LABELS 1u
@@ -410,7 +411,7 @@ enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 			set = sets[i] > set ? sets[i] : set;
 		ok = stacks[v->n - 1] < sym_nodes_n(p) && set < sym_label_sets_n(p);
 	}
-	/* Only where symbols were lost each is looked for: a row without its names would be a wrong
+	/* If symbols were lost each one is looked up: a row without its names would be a wrong
 	 * answer. */
 	if (ok && stacks && atomic_load_explicit(&p->damaged, memory_order_relaxed))
 		for (uint32_t i = 0; i < v->n && ok; i++)

@@ -7,11 +7,11 @@
 #include "tsdb/symbols/translate.h"
 
 /*
- * One series of one source into the new block, step by step of the finest rollup.
+ * Copies one series of one source into the new block, step by step of the finest rollup.
  *
- * Chunks are copied as they are, unless rows of theirs are deleted or their ids change, or unless
- * the chunks of a step could be fewer: then rows are taken out and cut anew. A step's record is
- * taken as it is, unless rows of the step were deleted or ids change: then it is made of the rows.
+ * Chunks are copied as they are, unless some of their rows are deleted, their ids change, or fewer
+ * chunks could hold the step: then the rows are decoded and cut anew. A step's record is copied as
+ * it is, unless rows of the step were deleted or ids change: then it is made from the rows.
  */
 
 enum err_code join_begin(struct joining *t, struct err *err)
@@ -139,7 +139,7 @@ static enum err_code unpack_pending(
 
 /* ---- chunks that wait for the rest of their step ---- */
 
-/* Would they be fewer if they were cut anew, or have rows to be looked at? */
+/* True if cutting them anew gives fewer chunks, or if some have rows to filter or translate. */
 static bool cut_anew(const struct joining *t)
 {
 	size_t wanted = 0;

@@ -15,7 +15,7 @@ struct compaction {
 	bool postponed; /* db->lock: the disk had no room for the work */
 	unsigned failures; /* in a row; the worker's */
 	int64_t retry_at_ns; /* monotonic; the worker's */
-	int64_t room_at_ns; /* when free space was last looked at; the worker's */
+	int64_t room_at_ns; /* when free space was last checked; the worker's */
 };
 
 MUST_CHECK enum err_code compaction_open(struct db *db, struct err *err);

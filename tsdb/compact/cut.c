@@ -218,8 +218,7 @@ static enum err_code begin_series(struct cutting *t, size_t i, bool *begun, stru
 	return note_id(t, t->series[i].s->id, id, err);
 }
 
-/* A row that cannot be told to be of an epoch is met in each that has its time: the first counts.
- */
+/* A row whose epoch is not known is found in each epoch that has its time: the first counts. */
 static void leave_out_once(
 	struct cutting *t, const struct job *job, int64_t ts_ns, const struct err *why)
 {
@@ -310,7 +309,7 @@ static enum err_code begin_epoch(
 		return rc;
 	}
 	rc = partition_need_window(t->db, t->p, t->w, &why);
-	if (rc == ERR_CORRUPT) /* each row is looked at for what it needs */
+	if (rc == ERR_CORRUPT) /* each row is checked for the symbols it needs */
 		return ERR_OK;
 	if (rc == ERR_EXISTS) { /* its ids mean something else: none of its rows can be read */
 		leave_out(t, &why);
@@ -417,7 +416,7 @@ static enum err_code finish(struct cutting *t, struct err *err)
 		mutex_unlock(&t->db->blocks_files);
 		return ERR_OK;
 	}
-	/* Ids that will be in the block only are known as given before the window goes. */
+	/* The ids are saved before the window goes: then only the block has them. */
 	if ((rc = ids_save(t->db, err)) || (rc = block_builder_finish(t->m, &meta, err)))
 		return rc;
 	return swap(t, err);

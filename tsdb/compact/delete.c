@@ -197,8 +197,8 @@ static enum err_code delete_in_window(
 }
 
 /*
- * Windows on their way out too: one whose files the disk does not let go is read again at the next
- * start. db->blocks_files is held: no window leaves the list, nor comes to those on their way out.
+ * Windows that are being dropped too: if the disk fails to remove one's files, the next start reads
+ * it again. db->blocks_files is held: no window leaves the list or begins to be dropped.
  */
 static enum err_code delete_in_windows(struct deleting *t, struct err *err)
 {

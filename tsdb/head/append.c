@@ -20,11 +20,10 @@
 #include "tsdb/symbols/translate.h"
 
 /*
- * An append: series and window found; under the job's lock the partition that the window has of the
- * job, and the delta base brought into its ids; then under the partition's lock symbols, deltas,
- * the row and the records of what the window does not have yet, all in one batch that is queued
- * before the lock is let go. So a row never stands in an earlier commit than the symbols it relies
- * on.
+ * An append finds the series and the window. Under the job's lock it finds the window's partition
+ * of the job and translates the delta base into its ids. Under the partition's lock it makes
+ * symbols, deltas, the row and the records that the window lacks, all in one batch, and queues the
+ * batch before it releases the lock. So a row is never committed before the symbols that it uses.
  */
 METRIC_COUNTER(appends_failed, "epimetheus_tsdb_append_failures_total",
 	"Profiles that could not be stored.", "reason");
@@ -83,7 +82,7 @@ static enum err_code find_series(struct appending *t, struct err *err)
 			return rc;
 		}
 	}
-	if (!(t->job = t->series->job)) /* numeric: the name is told with it */
+	if (!(t->job = t->series->job)) /* numeric: the error names the name */
 		return name_kind_check(db, t->a->labels, SERIES_PROFILES, err);
 	return ERR_OK;
 }
@@ -514,7 +513,7 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	if ((rc = check(t->a, err)))
 		return rc;
-	/* Before the state is looked at: a failure in between is seen when the row is queued. */
+	/* Read before the state, so that a failure in between shows when the row is queued. */
 	t->generation = commit_generation(t->db);
 	if ((rc = append_check_state(t->db, err)) ||
 		(rc = append_check_time(t->db, t->a->ts_ns, "profile", err)) ||

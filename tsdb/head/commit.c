@@ -16,10 +16,10 @@
  * acknowledges.
  *
  * After a put that failed LevelDB may say OK to later ones and lose them (seen after a full disk),
- * so from then on nothing is acknowledged: everything queued gets the error, the state is
- * DB_FAILED, and once nobody uses the store it is closed, opened and compared with what was
- * acknowledged. Only then appends are taken again. While the disk has no room the store stays open
- * for readers.
+ * so from then on nothing is acknowledged: everything queued gets the error, and the state is
+ * DB_FAILED. Once the store has no users it is closed, opened and compared with what was
+ * acknowledged. Only then appends are taken again. While the disk is full the store stays open for
+ * readers.
  */
 #define QUEUED_SLOTS 4096u
 
@@ -29,8 +29,8 @@ struct commit {
 	struct commit_row *first, **last;
 	size_t bytes; /* queued, and being written */
 	uint64_t rows; /* ever queued */
-	/* How many rows and values wait for their sync, by series and time; different ones may share
-	 * a place. */
+	/* Counts of rows and values that wait for their sync, by a hash of series and time; different
+	 * ones may share a count. */
 	_Atomic uint32_t queued[QUEUED_SLOTS];
 	_Atomic uint64_t generation;
 	bool closing;

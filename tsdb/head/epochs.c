@@ -126,7 +126,7 @@ static void reserve_known(struct db *db, struct partition *p)
 	mutex_unlock(&db->lock);
 }
 
-/* block_load_symbols' answer: what was lost is an error to whoever asks. */
+/* The result of block_load_symbols; lost symbols are an error here. */
 static enum err_code load_stage(
 	struct db_block *b, uint32_t slot, struct partition *p, enum block_stage stage, struct err *err)
 {
@@ -217,7 +217,7 @@ static enum err_code complete(struct db *db, struct partition *p, struct err *er
 	if (!(windows = windows_of(db, p, &n)))
 		return err_nomem(err, "symbols");
 	for (size_t i = 0; i < n; i++) {
-		/* Damage was told and counted; what is there is what later content can meet. */
+		/* Damage was logged and counted; new content is compared with the rest. */
 		if (!rc && (rc = partition_need_window(db, p, windows[i], err)) &&
 			(rc == ERR_CORRUPT || rc == ERR_EXISTS))
 			rc = ERR_OK;
@@ -421,7 +421,7 @@ enum err_code window_partition_take(struct db *db, struct window *w, struct job 
 	mutex_unlock(&db->lock);
 	if ((rc = choose(db, w, job, first, &p, err)))
 		return rc;
-	/* The live one has a pin of its own, and the window keeps it from being given up. */
+	/* The live one has a separate pin, and the window keeps it from ending. */
 	mutex_lock(&db->lock);
 	e = window_epoch_take_locked(w, job, p->epoch, ts_ns, &fresh);
 	partition_unpin_locked(db, p);

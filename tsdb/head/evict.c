@@ -45,8 +45,8 @@ static bool in_head(const struct db *db, const struct partition *p)
 	return false;
 }
 
-/* The longest unused of those that nobody needs; a live one that no window has any more counts as
- * unused since ever: its job's next row begins an epoch. db->lock is held. */
+/* The partition that was unused for the longest time, among those that are not needed. A live one
+ * that no window has comes first: its job's next row begins an epoch. db->lock is held. */
 static struct partition *idle(struct db *db)
 {
 	struct partition *oldest = NULL;

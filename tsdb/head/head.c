@@ -35,8 +35,8 @@ void db_damage(struct db *db, struct window *w, const char *what, const struct e
 
 /* ---- one window ---- */
 
-/* (start, end] for a new window that takes ts; db->lock is held. Windows of another length may
- * stand beside it, from before a change of the configuration. */
+/* (start, end] for a new window that takes ts; db->lock is held. Its neighbours may have another
+ * length, from before a change of the configuration. */
 static enum err_code window_for(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
 	int64_t start = (ts_ns - 1) / db->o.window_ns * db->o.window_ns, end = start + db->o.window_ns;
@@ -108,7 +108,7 @@ static enum err_code create_window(
 	if (w && !windows_reserve_locked(db)) {
 		rc = err_nomem(err, "window");
 		mutex_unlock(&db->lock);
-		window_free(db, w); /* its store is empty, and opened or removed by whoever comes */
+		window_free(db, w); /* its store is empty; the next user opens or removes it */
 		mutex_lock(&db->lock);
 		w = NULL;
 	}
@@ -213,7 +213,7 @@ static void forget_dropping(struct db *db, const struct window *w)
 	mutex_unlock(&db->lock);
 }
 
-/* A window that nobody read since the start may have ids that are not known yet. Ended epochs give
+/* A window that was not read since the start may have ids that are not known yet. Ended epochs give
  * no new ids. */
 static void know_ids(struct db *db, struct window *w)
 {
@@ -240,7 +240,7 @@ static void know_ids(struct db *db, struct window *w)
 	}
 }
 
-/* Nothing of it is to be made again under another meaning, nor kept for it. */
+/* Its ids must not get another meaning, and nothing is kept for it. */
 static void forget_symbols(struct db *db, struct window *w)
 {
 	struct partition *p;

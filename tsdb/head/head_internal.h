@@ -53,8 +53,8 @@ MUST_CHECK enum err_code head_names_parse(
 void head_names_release(struct names_file *n);
 /* NULL: it has none. */
 const struct name *head_names_find(const struct names_file *n, struct str key);
-/* Records that the store has from now on, as store_batch_copies gives them. The commit thread's,
- * or while nobody else has the window. */
+/* Records that the store has from now on, as store_batch_copies gives them. For the commit thread,
+ * or while the window has no other user. */
 void head_names_append(struct db *db, struct window *w, struct str copies);
 /*
  * Store and file are compared. What the store lacks, or cannot read, is put back; where the file

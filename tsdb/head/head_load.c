@@ -13,9 +13,9 @@
 #include "tsdb/symbols/stored.h"
 
 /*
- * What a window's store holds, into memory: at the start jobs with their epochs, series and their
- * types; symbols once somebody wants them. Rows stay where they are, unless the store is damaged:
- * then they are counted.
+ * Loads a window's store into memory: jobs with their epochs, series and their types at the start,
+ * symbols when they are first needed. Rows are not read, unless the store is damaged: then they are
+ * counted.
  */
 #define META_VERSION 3
 #define META_VERSION_BEFORE 2 /* records have no identity */
@@ -347,8 +347,8 @@ static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct 
 }
 
 /*
- * Where jobs or series were lost it is not known what the rows mean: the window ends behind its
- * last row, and takes no more.
+ * If records of jobs or series were lost, some rows cannot be understood: the window ends behind
+ * its last row, and takes no more.
  */
 static enum err_code end_early(struct loading *l, struct err *err)
 {
@@ -364,7 +364,7 @@ static enum err_code end_early(struct loading *l, struct err *err)
 	return head_write_meta(l->db, w, err);
 }
 
-/* Something cannot be read, or was repaired: what is there is counted, and what is missing told. */
+/* Something cannot be read, or was repaired: counts the records and reports the missing ones. */
 static enum err_code look_closer(
 	struct loading *l, struct window_opening *o, const struct window_count *acked, struct err *err)
 {
@@ -535,7 +535,7 @@ enum err_code head_load_symbols(
 		err, ERR_CORRUPT, "store %s: %" PRIu64 " symbols are lost, the first", w->dir, l.lost);
 }
 
-/* Rows that cannot be read are believed by nobody. */
+/* Rows that cannot be read are not used. */
 static enum err_code reserve_row(
 	struct partition *p, const struct store_iter *it, struct arena *scratch, struct err *err)
 {

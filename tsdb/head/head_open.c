@@ -12,12 +12,12 @@
 #include "tsdb/symbols/intern.h"
 
 /*
- * Stores of windows, opened: at the start, and again after a put that failed.
+ * Opens stores of windows: at the start, and again after a put that failed.
  *
- * What is there is compared with what was acknowledged (the mark, head_mark.c) and with the second
- * copy of the small records (head_names.c). Whatever is missing is a loss (losses.h) before the
- * window is served, and all that is whole is served. Only a store whose records mean nothing here
- * any more is set aside.
+ * The store is compared with what was acknowledged (the mark, head_mark.c) and with the second copy
+ * of the small records (head_names.c). A missing record becomes a loss (losses.h) before the window
+ * is served, and all that is whole is served. A store is set aside only if its records mean nothing
+ * in this directory.
  */
 #define DROPPED ".dropped"
 #define SET_ASIDE ".damaged"
@@ -304,7 +304,7 @@ static void set_shadow(struct db *db, struct window *w, bool shadow)
 	mutex_unlock(&db->lock);
 }
 
-/* A full disk keeps nobody from reading; rows are not taken until it is opened as it should be. */
+/* A full disk does not stop readers; no rows are taken until the store is opened properly. */
 static enum err_code open_shadow(struct db *db, struct window *w, enum err_code rc, struct err *err)
 {
 	struct err why = *err;
@@ -433,7 +433,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 
 /* ---- all of them ---- */
 
-/* The inventory no longer names it: what stands beside it could not be removed with it. */
+/* The inventory no longer names it: the files beside it could not be removed. */
 static bool went(struct db *db, const struct window *w)
 {
 	struct inventory_entry e = { .min_ns = w->start_ns }, is;
@@ -496,7 +496,7 @@ static enum err_code open_one(struct db *db, struct arena *a, struct str name, s
 	int64_t start;
 	char *path;
 
-	if (start_of(name, "", &start)) /* one that a block stands for could not be removed */
+	if (start_of(name, "", &start)) /* one that a block replaced could not be removed */
 		return blocks_have_window(db, start * NS_PER_S) ? ERR_OK : open_window(db, start, err);
 	if (start_of(name, ".acked", &start) || start_of(name, ".names", &start))
 		return missing_window(db, start, err);

@@ -321,9 +321,9 @@ static enum err_code queue_window(struct numbers_append *t, struct window *w, st
 /* ---- all of it ---- */
 
 /*
- * The same series and time again, in this batch or before: nothing is to do where the value is the
- * same, else all is refused. Values that are newer than all others of their series are not looked
- * for.
+ * The same series and time again, in this batch or before: if the value is the same nothing is to
+ * do, else the whole batch is refused. Values that are newer than all others of their series are
+ * not looked up.
  */
 struct late_value {
 	const struct numbers_append *t;
@@ -419,7 +419,7 @@ static enum err_code prepare(struct numbers_append *t, struct err *err)
 
 	if (rc)
 		return rc;
-	/* Before the state is looked at: a failure in between is then seen when they are queued. */
+	/* Read before the state, so that a failure in between shows when the values are queued. */
 	t->generation = commit_generation(t->db);
 	if ((rc = append_check_state(t->db, err)))
 		return rc;

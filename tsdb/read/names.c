@@ -9,9 +9,9 @@
 #include "tsdb/symbols/intern.h"
 
 /*
- * Names and values of labels: of the selected series, and of their samples. Without matchers, and
- * where nothing is deleted, the indexes of windows and blocks say them: no series is looked at, and
- * symbols are loaded only for values that samples have.
+ * Names and values of labels: of the selected series, and of their samples. Without matchers and
+ * deletions they come from the indexes of windows and blocks: no series is visited, and symbols are
+ * loaded only for values of sample labels.
  */
 
 static int str_cmp_qsort(const void *a, const void *b)
@@ -29,7 +29,7 @@ struct names {
 	size_t n, cap;
 	struct str last; /* names from here on are over the limit, and one such is known */
 	struct map map;
-	bool *seen; /* partitions by index: each is looked at once */
+	bool *seen; /* partitions by index: each is visited once */
 	uint32_t seen_n;
 };
 
@@ -133,8 +133,7 @@ static enum err_code add_value(
 	return rc;
 }
 
-/* Adds names of labels of a partition's samples, whichever series have them; our own names are left
- * out. */
+/* Adds names of labels of a partition's samples, of any series; reserved names are left out. */
 static enum err_code add_sample_names(struct names *x, const struct partition *p, struct err *err)
 {
 	uint32_t sets = sym_label_sets_n(p);

@@ -288,7 +288,7 @@ static void close_source(struct db_querier *q, struct querier_source *s)
 			partition_unpin(q->db, s->need[i]);
 	free(s->need);
 	free(s->stacks);
-	if (q->fork) /* pins and snapshots are those of the querier it is of */
+	if (q->fork) /* pins and snapshots belong to the querier that it is a part of */
 		return;
 	if (s->w) {
 		store_snapshot_close(s->store, s->snap);

@@ -20,7 +20,7 @@ struct window_jobs {
 	uint32_t n;
 };
 
-/* Whether samples of a job have a label; filled on demand. */
+/* Says if samples of a job have a label; filled on demand. */
 struct known_key {
 	struct str job, key;
 	bool has;

@@ -33,11 +33,11 @@ static bool window_has_rows(
 	if (from >= to)
 		return false;
 	if (!it)
-		return s->snap != NULL; /* no memory: whoever reads it tells */
+		return s->snap != NULL; /* no memory: reading it reports that */
 	for (store_iter_seek(it, key_str(&key)); !has && store_iter_valid(it); store_iter_next(it)) {
 		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != series || ts > to)
 			break;
-		/* One that cannot be read may be of any epoch: whoever reads it tells. */
+		/* A row that cannot be read may be of any epoch; reading it reports the damage. */
 		has = !deleted_has(gone, gone_n, ts) &&
 			(store_iter_value(it, &bytes, NULL) || !row_epoch(bytes, &epoch) ||
 				epoch == span.epoch);

@@ -6,12 +6,12 @@
 #include "tsdb/rollup/cascade.h"
 
 /*
- * Sums over a block: whole steps by rollups, coarsest first, what is left at both edges by the next
- * finer level, at last by chunks; whole groups by the group's records, where nothing of them was
- * deleted in the step. A record that cannot be read is made up for by what is finer.
+ * Sums over a block. Whole steps come from rollups, coarsest first; the edges come from the next
+ * finer level, and at last from chunks. Whole groups come from the group's records, if nothing of
+ * the group was deleted in the step. If a record cannot be read, the finer level is read instead.
  *
- * Where costs of functions are enough, totals of functions stand for records of whole groups. Only
- * what is left then needs symbols of stacks, which are loaded when the first such cell is met.
+ * If costs of functions are enough, totals of functions are used instead of the records of whole
+ * groups. Only the rest needs symbols of stacks, which are loaded at the first such cell.
  */
 
 /* Series that are summed together: all of a group, or one. */
@@ -293,8 +293,8 @@ static enum err_code look_at_record(struct summed *b, const struct unit *u, int 
 	return err_copy(err, &why);
 }
 
-/* A step of one series of which something is deleted. Where only its sum is kept it counts if no
- * row of its own is: as when blocks are joined. */
+/* A step of one series that has deletions. If only the step's sum is left, it counts if none of its
+ * rows is deleted: as when blocks are joined. */
 static enum err_code add_touched(
 	struct summed *b, const struct unit *u, int level, int64_t step_ns, struct err *err)
 {

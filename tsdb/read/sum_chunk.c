@@ -7,7 +7,7 @@
  * else its rows one by one.
  */
 
-/* Takes back what a failing addition left in acc: what it adds to one of its own is the same. */
+/* Takes back a part that a failing addition left in acc: a fresh accumulator gets the same part. */
 typedef enum err_code (*again_fn)(void *ctx, struct accum *acc);
 
 static enum err_code take_back(struct summing *t, again_fn again, void *ctx, struct err *err)

@@ -90,7 +90,7 @@ static enum err_code add_from_rows(
 static enum err_code add_header(
 	const struct db_series *s, uint32_t header, struct type_list *l, struct err *err)
 {
-	if (!sym_exists(s->partition, SYM_HEADER, header)) /* lost, and told */
+	if (!sym_exists(s->partition, SYM_HEADER, header)) /* lost, and reported */
 		return ERR_OK;
 	if (!add_types(l, s->partition, header, labels_get(s->labels, STR(LABEL_NAME))))
 		return err_nomem(err, "types");

@@ -7,11 +7,10 @@
 #include "tsdb/rollup/rollup_internal.h"
 
 /*
- * The builder: what rows and rollups say, added up. Every part of it is a sum, a minimum, a maximum
- * or a set, so the order of adding does not matter, and what is encoded is put in order first:
- * equal content gives equal bytes.
+ * The builder adds up rows and rollups. Every part of it is a sum, a minimum, a maximum or a set,
+ * so the order of adding does not matter. Encoding sorts first, so equal content gives equal bytes.
  *
- * After an error the builder holds a part of what was being added and is good for clearing only.
+ * After an error the builder holds a part of the addition, and can only be cleared.
  */
 enum err_code rollup_builder_open(struct partition *p, struct rollup_builder **out, struct err *err)
 {
@@ -88,8 +87,8 @@ static enum err_code column_of(struct rollup_builder *b, const struct sym_header
 	return ERR_OK;
 }
 
-/* The list of a header that is in the partition. Of a type that a header has twice, the first is
- * what db_sum reads. */
+/* The list of a header that is in the partition. If a header has a type twice, db_sum reads the
+ * first. */
 static enum err_code list_of(
 	struct rollup_builder *b, uint32_t header, uint32_t *out, struct err *err)
 {
@@ -202,7 +201,7 @@ void rollup_builder_total(
 		row->ts_ns);
 }
 
-/* Ids are believed as far as the partition goes; each is looked for where symbols were lost. */
+/* Checks that ids are in range; if symbols were lost, looks up each one. */
 static bool symbols_are_there(
 	const struct partition *p, const uint32_t *stacks, const uint32_t *sets, uint32_t n)
 {
@@ -279,7 +278,7 @@ enum err_code rollup_builder_settle(struct rollup_builder *b, struct err *err)
 
 /* ---- other rollups ---- */
 
-/* The builder's column for each of the view's, whose lists are joined on the way. */
+/* Joins the lists of a head; *map is the builder's column of each of its columns. */
 static enum err_code join_head(struct rollup_builder *b, const struct rollup_head *h,
 	uint16_t map[ROLLUP_COLUMNS_MAX], struct err *err)
 {

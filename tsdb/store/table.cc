@@ -172,7 +172,7 @@ static enum err_code start_spare(struct table *t, struct str spare, struct store
 	return ERR_OK;
 }
 
-/* The file's own end is in use; the spare is only looked at so that its loss is known in time. */
+/* The end in the file is in use; the spare is checked only so that its loss is known in time. */
 static void check_spare(const struct table *t, struct str spare, struct err *damaged)
 {
 	const struct tail *tail = &t->file.tail;

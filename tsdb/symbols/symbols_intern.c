@@ -89,8 +89,8 @@ static struct sym_location location_of(
 }
 
 /*
- * What each location will be compared with, and all that a comparison reads into the cache. One
- * location after the other would wait six times, for map, location, line, function, string, text.
+ * Finds the candidate for each location and prefetches all that the comparison reads. One location
+ * after the other would wait six times: for map, location, line, function, string, text.
  */
 static enum err_code guess_locations(struct intern *in)
 {
