@@ -360,7 +360,7 @@ static enum err_code compress(struct packer *k, struct err *err)
 	return buf_failed(&k->value) ? err_nomem(err, "symbols") : ERR_OK;
 }
 
-/* A page that waits in the spill, its bytes behind it. */
+/* A page that waits in the spill; its bytes follow. */
 struct packed {
 	uint32_t kind, first;
 	uint64_t len;

@@ -3,10 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/*
- * Chunks and rollups decoded, and each rollup made again: rollups of the same rows are the same
- * bytes, however they were joined.
- */
+/* Decodes chunks and rollups, and makes each rollup again: rollups of the same rows have the same
+ * bytes, however they were joined. */
 
 enum err_code verify_rows_open(struct verify *v, struct err *err)
 {

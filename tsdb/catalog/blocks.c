@@ -12,7 +12,7 @@
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
 
-/* The list of blocks: pinned by readers, swapped by who works on them. */
+/* The list of blocks: readers pin them, the worker swaps them. */
 
 METRIC_COUNTER(damaged_blocks, "epimetheus_tsdb_damaged_blocks_total",
 	"Blocks found damaged, in part or as a whole.", NULL);
@@ -98,7 +98,7 @@ void blocks_free(struct db_block *b)
 	free(b);
 }
 
-/* No partition is to remember that it has the symbols of this block. */
+/* Removes the notes that partitions have the symbols of this block. */
 static void forget_symbols(struct db *db, uint32_t number)
 {
 	struct partition *p;
@@ -140,7 +140,7 @@ void blocks_unpin(struct db *db, struct db_block *b)
 		dispose(db, b);
 }
 
-/* False: the next start reads it again, or may do so. One that was hidden before stays so. */
+/* False: the next start may read it again. A hidden one stays hidden. */
 static bool hide(struct db *db, const char *dir)
 {
 	struct fs *fs = db->o.fs;

@@ -10,7 +10,7 @@
 #include "tsdb/catalog/state.h"
 #include "tsdb/symbols/intern.h"
 
-/* The blocks of a data directory at start, and what a crash may have left there (blocks.h). */
+/* Opens the blocks of a data directory at start, and cleans up after a crash (blocks.h). */
 
 #define DROPPED ".dropped"
 
@@ -32,7 +32,7 @@ static void remove_tree(struct db *db, const char *path)
 		log_info("tsdb", "leftover removed", LOG_S("path", path));
 }
 
-/* Half of a directory must never be found under its name, after a power cut neither. */
+/* A half-removed directory must never be found under its name, not even after a power cut. */
 static void remove_block(struct db *db, struct db_block *b)
 {
 	char *dir = strdup(block_dir(b->block)), *gone = NULL;

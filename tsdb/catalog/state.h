@@ -56,7 +56,7 @@ struct db {
 	struct cond wake; /* the maintenance thread's */
 	struct window **windows; /* ascending */
 	size_t windows_n, windows_cap;
-	struct window *dropping; /* not in windows any more, and their files are still there */
+	struct window *dropping; /* out of the list of windows, but their files are still there */
 	struct db_block **blocks; /* db->lock: ascending by time */
 	size_t blocks_n, blocks_cap;
 	struct mutex blocks_files; /* tsdb/catalog/blocks.h */
@@ -83,7 +83,7 @@ struct db {
 	struct err why;
 	struct querier_turn *queriers; /* db->lock: newest first */
 	uint64_t queriers_opened;
-	struct series *retired; /* out of the index, labels perhaps still seen by a querier */
+	struct series *retired; /* out of the index; a querier may still have their labels */
 	struct scratch *scratch;
 	bool closing, retention_due;
 	_Atomic int64_t max_ts_ns; /* of stored rows */

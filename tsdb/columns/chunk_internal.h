@@ -15,7 +15,7 @@
 #define CHUNK_VERSION 1
 #define CHUNK_LABELS 1u
 
-/* Samples of all rows, at most, per byte of the chunk: what a reader may believe. */
+/* The most samples of all rows per byte of the chunk that a reader accepts. */
 #define CHUNK_SAMPLES_PER_BYTE 2048u
 /* zstd makes at most this of a byte. */
 #define CHUNK_INFLATION_MAX 32768u
@@ -132,7 +132,8 @@ struct chunk {
 };
 
 enum err_code chunk_corrupt(struct err *err, const char *what);
-/* Reads the number of an earlier column that is not zero and no multiple; false: it is not one. */
+/* Reads the number of an earlier column, which must be neither zero nor a multiple; false: it is
+ * another. */
 bool chunk_take_reference(const struct chunk *c, struct cursor *in, uint32_t *out);
 /* bytes of memory, what was in it is lost; NULL: out of memory */
 void *chunk_room(struct chunk *c, unsigned room, size_t bytes);

@@ -59,7 +59,7 @@ MUST_CHECK enum err_code row_ids(
 MUST_CHECK enum err_code row_values(
 	const struct row_view *v, uint32_t column, int64_t *values, struct err *err);
 
-/* Ids of a row are there: else it is damaged, ERR_CORRUPT. */
+/* ERR_CORRUPT: the row uses ids that are not there. */
 MUST_CHECK enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 	const uint32_t *stacks, const uint32_t *sets, struct err *err);
 

@@ -62,7 +62,7 @@ static bool fits(const struct db *db, const struct plan *p, const struct db_bloc
 {
 	if (b->damaged || (p->n && b->apart))
 		return false;
-	/* The new block would lie over one that cannot be opened today. */
+	/* True if the new block would overlap one that cannot be opened now. */
 	if (p->n &&
 		blocks_unreadable_locked(
 			db, block_meta(p->v[p->n - 1]->block)->max_ns, block_meta(b->block)->min_ns))

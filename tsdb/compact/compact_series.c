@@ -274,7 +274,7 @@ static enum err_code next_record(struct walking *w, struct err *err)
 	return rc;
 }
 
-/* Without raw rows a record of which a part was deleted cannot be made right. */
+/* Without raw rows a record with a deleted part cannot be corrected. */
 static enum err_code keep_record(
 	struct joining *t, const struct walking *w, bool *keep, struct err *err)
 {

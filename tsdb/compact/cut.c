@@ -230,7 +230,7 @@ static void leave_out_once(
 	leave_out(t, why);
 }
 
-/* The row is of another epoch; one that the window says nothing of is damage. */
+/* True if the row is of another epoch; an epoch that the window does not know is damage. */
 static bool is_others(struct cutting *t, const struct job *job, int64_t ts_ns, struct str bytes)
 {
 	uint32_t epoch;

@@ -79,7 +79,7 @@ out:
 	return o;
 }
 
-/* False: it cannot go now. What the inventory names must not go before it is off it. */
+/* False: it cannot go now. It must leave the inventory before its files go. */
 static bool off_inventory(enum err_code rc, const char *what, const struct err *why)
 {
 	if (rc)

@@ -464,7 +464,7 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 	return t->same ? ERR_OK : queue(t, row, err);
 }
 
-/* A scrape is never the same again: what it counted since the one before it is another's. */
+/* A scrape never comes again as the same row: its counts since the scrape before differ. */
 static enum err_code find_again(struct appending *t, struct err *err)
 {
 	const struct db_append *a = t->a;

@@ -89,11 +89,9 @@ static void row_done(struct db *db, struct commit_row *r, enum err_code rc, cons
 	free(r);
 }
 
-/*
- * A row that was not stored leaves the delta base as it was before it: what its target counted
- * meanwhile is in the delta of the scrape that comes next. Of several rows of a series the first
- * one's base is the right one, and none where a later row was stored after all.
- */
+/* A row that was not stored gives the delta base before it back: the next scrape's delta then has
+ * the counts of both. Of several rows of a series the first one's base is right; if a later row was
+ * stored after all, none is. */
 struct given {
 	struct given *next;
 	struct series *series; /* in use */
@@ -102,7 +100,7 @@ struct given {
 	struct delta_base before;
 };
 
-/* No append waits for room with the lock: the generation was raised before. */
+/* No append holds the lock while it waits for room: the generation was raised before. */
 static void give_back(struct db *db, struct given *g)
 {
 	struct series *s = g->series;
@@ -143,8 +141,8 @@ static void keep_before(struct commit_row *r, struct given **list)
 	*list = g;
 }
 
-/* A put that failed may have come to the disk after all: what is there counts as stored. w NULL:
- * nothing of them can be there. */
+/* A put that failed may have reached the disk after all: rows that are there count as stored. w
+ * NULL: none can be there. */
 static void give_back_all(struct db *db, struct window *w, struct given *list)
 {
 	for (struct given *g = list, *next; g; g = next) {

@@ -72,7 +72,7 @@ static enum err_code need_window(
 		return err_copy(err, &why);
 	if (rc)
 		db_damage(db, w, "lost symbols", &why);
-	/* A store that had to be repaired may lack records without a trace. */
+	/* A repaired store may lack records without a trace. */
 	if (rc || damaged) {
 		atomic_store(&p->damaged, true);
 		if (p->lookup && head_reserve_ids(db, w, p, &failed))
@@ -196,10 +196,9 @@ static enum err_code complete_from_block(
 	return rc == ERR_CORRUPT || rc == ERR_EXISTS ? ERR_OK : rc;
 }
 
-/*
- * New content gets an id only where all that the epoch has is known: it might be there already.
- * job->lock is held, and no partition's: blocks that go meanwhile tell all of them.
- */
+/* New content gets an id only after all symbols of the epoch are loaded, as it may be there
+ * already. job->lock is held, and no partition's lock: blocks that go meanwhile notify all
+ * partitions. */
 static enum err_code complete(struct db *db, struct partition *p, struct err *err)
 {
 	struct completing c = { db, p };
@@ -268,8 +267,8 @@ enum err_code partition_new_epoch(
 	return rc;
 }
 
-/* Why a window that begins should begin an epoch as well; NULL: it should not. before: the window
- * that had p last, or NULL. */
+/* The reason for a new window to begin an epoch; NULL: there is none. before: the window that had p
+ * last, or NULL. */
 static const char *why_new(struct db *db, struct partition *p, const struct window *before)
 {
 	const char *why = NULL;
@@ -292,8 +291,8 @@ static const char *why_new(struct db *db, struct partition *p, const struct wind
 	return why;
 }
 
-/* The live partition, pinned by the job and once more for the caller; begun or loaded where there
- * is none. */
+/* The live partition, pinned by the job and once more for the caller; begun or loaded if there is
+ * none. */
 static enum err_code live_of(
 	struct db *db, struct job *job, struct partition **out, struct err *err)
 {
@@ -390,7 +389,7 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job, bo
 	return ERR_OK;
 }
 
-/* Nothing is in the window yet that its table could lack. */
+/* The window is empty, so the table lacks none of its symbols. */
 static enum err_code note_fresh(struct partition *p, const struct window *w, struct err *err)
 {
 	struct partition_source *s;

@@ -130,7 +130,7 @@ MUST_CHECK enum err_code rollup_builder_note(
 /* Its total in a column of the builder. */
 void rollup_builder_total(
 	struct rollup_builder *b, uint32_t column, const struct rollup_row *row, int64_t total);
-/* Cells into the table whose symbols are there: ERR_CORRUPT otherwise. */
+/* Puts cells into the table. ERR_CORRUPT: some symbols are missing. */
 MUST_CHECK enum err_code rollup_builder_find(struct rollup_builder *b, const uint32_t *stacks,
 	const uint32_t *sets, uint32_t n, struct err *err);
 MUST_CHECK enum err_code rollup_builder_settle(struct rollup_builder *b, struct err *err);

@@ -331,7 +331,7 @@ static struct str put_str(char **at, struct str s)
 	return copy;
 }
 
-/* A million of them is what a head may have: no more memory than they need. */
+/* A head may have a million of them: they take no more memory than they need. */
 static struct series *series_make(struct labels labels, uint32_t id, struct job *job)
 {
 	size_t bytes = sizeof(struct series) + labels.n * sizeof(struct label);
@@ -420,7 +420,7 @@ static void forget_removed(struct series_index *x)
 	x->removed = 0;
 }
 
-/* So are names and values when half of them have no series any more. */
+/* Names and values are made anew too, when half of them have no series. */
 static void forget_values(struct series_index *x)
 {
 	struct series_index fresh = { 0 };

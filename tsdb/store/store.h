@@ -48,28 +48,25 @@ void *store_shadow_env(struct store_shadow *s);
 void store_shadow_close(struct store_shadow *s); /* NULL is fine */
 extern const struct store_ops store_leveldb;
 
-/* Creates it where it is missing. ops NULL: store_leveldb. */
+/* Creates the store if it is missing. ops NULL: store_leveldb. */
 MUST_CHECK enum err_code store_open(const char *dir, struct store_cache *cache,
 	const struct store_ops *ops, struct store **out, struct err *err);
-/* The same of one that is there, where the disk has no room: nothing is written to the disk, and
- * what is put is gone when it is closed. */
+/* Opens an existing store on a full disk: nothing is written to the disk, and all puts are lost
+ * when it is closed. */
 MUST_CHECK enum err_code store_open_shadow(const char *dir, struct store_cache *cache,
 	const struct store_ops *ops, struct store **out, struct err *err);
-/* The error of an open or a write says that the disk has no room. */
+/* True if the error of an open or a write says that the disk is full. */
 bool store_is_full(const struct err *err);
 void store_close(struct store *s); /* NULL is fine */
 /* The identity that records read from now on must have; 0 at first. */
 void store_set_identity(struct store *s, uint64_t identity);
 const char *store_dir(const struct store *s);
-/*
- * Each table is the one that MANIFEST means: its size, its first and last key. LevelDB looks at
- * them only when it reads them, and believes whatever table has the name. ERR_CORRUPT says
- * which is not, or has an end that cannot be read.
- */
+/* Checks that each table is the one that MANIFEST names: its size, its first and last key. LevelDB
+ * opens a table only when it reads it, and accepts any table with the name. ERR_CORRUPT names a
+ * wrong table, or one whose end cannot be read. */
 MUST_CHECK enum err_code store_check_tables(struct store *s, struct err *err);
 char *store_property(struct store *s, const char *name); /* LevelDB's; free() it; NULL: none */
-/* Brings a closed store that does not open into an order in which it does, with what could be read.
- */
+/* Repairs a closed store that does not open; it keeps all that could be read. */
 MUST_CHECK enum err_code store_repair(const char *dir, struct err *err);
 
 struct store_batch *store_batch_open(void); /* NULL: out of memory */
@@ -107,7 +104,7 @@ struct str store_iter_record(const struct store_iter *it); /* the value with its
 /* ERR_CORRUPT: this record's checksum is wrong; the iterator can go on. */
 MUST_CHECK enum err_code store_iter_value(
 	const struct store_iter *it, struct str *out, struct err *err);
-/* ERR_OK, or what was passed over so far. */
+/* ERR_OK, or the first damage that was passed over. */
 MUST_CHECK enum err_code store_iter_status(const struct store_iter *it, struct err *err);
 
 /* ERR_NOT_FOUND; *out is appended to. */

@@ -49,7 +49,7 @@ void table_iter_next(struct table_iter *it);
 bool table_iter_valid(const struct table_iter *it);
 struct str table_iter_key(const struct table_iter *it);
 struct str table_iter_value(const struct table_iter *it);
-/* ERR_OK, or ERR_CORRUPT for what was passed over since it was opened. */
+/* ERR_OK, or ERR_CORRUPT: damage was passed over since it was opened. */
 MUST_CHECK enum err_code table_iter_status(const struct table_iter *it, struct err *err);
 /* One value, appended to *out; ERR_NOT_FOUND (only where the table is whole there). */
 MUST_CHECK enum err_code table_get(

@@ -24,8 +24,7 @@ extern "C" {
 struct out_file final : leveldb::WritableFile {
 	leveldb::Status Append(const leveldb::Slice &data) override;
 	leveldb::Status Close() override { return leveldb::Status::OK(); }
-	/* Called after each page: that is for readers of a growing file, of which there are none.
-	 */
+	/* Called after each page, for readers of a growing file; there are none. */
 	leveldb::Status Flush() override { return leveldb::Status::OK(); }
 	leveldb::Status Sync() override { return leveldb::Status::OK(); }
 	enum err_code put_out();
