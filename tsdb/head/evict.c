@@ -117,7 +117,7 @@ void partitions_evict(struct db *db)
 
 /* ---- ending epochs ---- */
 
-/* Nothing new will be made in it: what only finds content goes. */
+/* No new content will be made in it, so the maps that find content are freed. */
 static void freeze(struct partition *p)
 {
 	size_t bytes = nodemap_bytes(&p->nodes) + leafcache_bytes(&p->leaves);

@@ -198,7 +198,7 @@ void head_unpin_writer(struct db *db, struct window *w)
 
 /* ---- dropping ---- */
 
-/* Off the list of those being dropped, once no deletion looks at it. */
+/* Takes it off the list of windows being dropped, once no deletion uses it. */
 static void forget_dropping(struct db *db, const struct window *w)
 {
 	struct window **at = &db->dropping;

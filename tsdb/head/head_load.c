@@ -218,7 +218,7 @@ static enum err_code load_job(struct loading *l, struct str key, struct str valu
 	return window_epoch_found(l->db, l->w, job, epoch, err);
 }
 
-/* The job of a series; its own record says the same and more, where it is readable. */
+/* The job of a series; the job's record says the same and more, if it can be read. */
 static enum err_code job_of(struct loading *l, uint32_t id, uint32_t epoch, struct labels labels,
 	struct job **out, struct err *err)
 {
@@ -315,7 +315,7 @@ static enum err_code load_types(
 typedef enum err_code (*load_fn)(
 	struct loading *l, struct str key, struct str value, struct err *err);
 
-/* All records of one kind. What is damaged is counted and passed over; other errors end the
+/* Loads all records of one kind. Damaged ones are counted and passed over; other errors end the
  * loading. */
 static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct err *err)
 {
@@ -399,7 +399,7 @@ static void tell_cut(struct loading *l, struct window_opening *o)
 	(void)!head_tell_lost(l->db, l->w, acked, o->mark.rows_only, &found, &why);
 }
 
-/* Small records: what the second copy has is there again. */
+/* Puts small records back that only the second copy has. */
 static enum err_code load_small(struct loading *l, struct window_opening *o, struct err *err)
 {
 	enum err_code rc;
@@ -408,7 +408,7 @@ static enum err_code load_small(struct loading *l, struct window_opening *o, str
 	if ((rc = load_kind(l, 'p', load_job, err)) || (rc = load_kind(l, 's', load_series, err)) ||
 		(rc = load_kind(l, KEY_NUMBER_SERIES, load_number_series, err)))
 		return rc;
-	/* A store that had to be repaired may lack records without a trace. */
+	/* A repaired store may lack records without a trace. */
 	l->lost_series = (l->bad_records > 0 || o->damaged) && !o->names.whole;
 	before = l->bad_records;
 	if ((rc = load_kind(l, 't', load_types, err)))
@@ -518,7 +518,7 @@ enum err_code head_load_symbols(
 	enum err_code rc = ERR_OK;
 
 	mutex_assert_held(&p->lock);
-	/* Only a window that takes rows needs to know what it has. */
+	/* Only a window that takes rows needs to know which symbols it has. */
 	if (p->lookup && !w->sealed && !db->o.read_only)
 		rc = stored_open(p, w->start_ns, &l.stored, err);
 	if (rc)

@@ -55,7 +55,7 @@ static void read_head(int64_t start_ns, struct str bytes, struct names_file *out
 	}
 }
 
-/* Up to the first one that is damaged: where it ends is not known then. */
+/* Stops at the first damaged one, as its end is not known. */
 static enum err_code read_records(struct str bytes, struct names_file *out, struct err *err)
 {
 	struct cursor in = cursor_of(bytes);

@@ -13,9 +13,9 @@
 #include "tsdb/head/numbers.h"
 
 /*
- * Appending numbers: series found or made, values sorted by window, one batch per window queued.
- * Nothing is queued before all values are known to be acceptable; from then on errors come with the
- * acknowledgement, which is given when the last window's commit has been.
+ * Appends numbers: finds or makes the series, sorts the values by window, and queues one batch per
+ * window. Nothing is queued before all values are accepted. Later errors come with the
+ * acknowledgement, which follows the commit of the last window.
  */
 METRIC_COUNTER(numbers_total, "epimetheus_tsdb_numbers_appended_total",
 	"Values of numeric series stored.", NULL);
@@ -442,7 +442,7 @@ static bool has_values(const struct numbers_append *t, const struct window *w)
 	return false;
 }
 
-/* ERR_OK: the acknowledgement is on its way, for better or worse. */
+/* ERR_OK: the acknowledgement will come, with success or an error. */
 static enum err_code queue_all(
 	struct numbers_append *t, db_acked_fn acked, void *ctx, struct err *err)
 {

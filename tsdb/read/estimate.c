@@ -240,7 +240,7 @@ static void count_unit(const struct estimating *e, struct block *b, const struct
 	count_chunks(e, b, u, r, of_window, weight);
 }
 
-/* The series at ids[0], or all of its group where that is asked for. */
+/* The series at ids[0], or its whole group if all of it is asked for. */
 static enum err_code look_at(const struct estimating *e, struct querier_source *s,
 	const uint32_t *ids, size_t n, struct unit *u, struct err *err)
 {

@@ -19,7 +19,7 @@ static int str_cmp_qsort(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Names that are there already are found by hash: however often one comes, it is kept once. */
+/* Names are found by hash, so each is kept once, however often it comes. */
 struct names {
 	struct str name; /* empty: label names are wanted, else this label's values */
 	struct arena *arena; /* of the answer, and without a limit of all that is found */
@@ -27,7 +27,7 @@ struct names {
 	uint64_t limit; /* 0: none */
 	struct str *v;
 	size_t n, cap;
-	struct str last; /* names from here on are over the limit, and one such is known */
+	struct str last; /* names from here on are over the limit, and one of them is known */
 	struct map map;
 	bool *seen; /* partitions by index: each is visited once */
 	uint32_t seen_n;
@@ -62,7 +62,7 @@ static uint64_t name_hash(struct str s)
 	return hash_bytes(s.ptr, s.len, 0);
 }
 
-/* Sorts, and leaves one more than the limit: it says that there were more. */
+/* Sorts, and leaves one more than the limit, which shows that there were more. */
 static enum err_code names_cut(struct names *x, struct err *err)
 {
 	struct arena dropped = x->texts;

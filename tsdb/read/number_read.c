@@ -9,7 +9,7 @@
 #include "tsdb/read/select_internal.h"
 #include "tsdb/symbols/intern.h"
 
-/* Reading numbers: record after record of a window, chunk after chunk of a block. */
+/* Reads numbers: record after record of a window, chunk after chunk of a block. */
 
 struct reading {
 	struct db_querier *q;

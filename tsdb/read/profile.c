@@ -7,8 +7,8 @@
 #include "tsdb/read/select_internal.h"
 #include "tsdb/symbols/intern.h"
 
-/* A row back to the profile it was made of. Ids are looked up once: an array per kind holds what
- * they became. */
+/* Turns a row back into its profile. Each id is looked up once: an array per kind holds the
+ * results. */
 struct rebuild {
 	const struct partition *p;
 	const struct sym_header *h;

@@ -71,14 +71,14 @@ size_t db_querier_cuts(
  */
 MUST_CHECK enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
 	struct arena *a, struct db_series **out, size_t *out_n, struct err *err);
-/* A header of its rows, SYM_NONE: none is known. No rows are read where all have the same types. */
+/* A header of its rows, SYM_NONE: none is known. If all rows have the same types none is read. */
 MUST_CHECK enum err_code db_series_header(
 	struct db_querier *q, const struct db_series *s, uint32_t *header, struct err *err);
 enum db_kinds {
 	DB_PROFILES = 1,
 	DB_NUMBERS = 2,
 };
-/* db_select gives both; here one kind alone is asked for, or both. */
+/* As db_select, which gives both kinds, but for the given kinds only. */
 MUST_CHECK enum err_code db_select_kinds(struct db_querier *q, unsigned kinds,
 	const struct matcher *m, size_t n, struct arena *a, struct db_series **out, size_t *out_n,
 	struct err *err);
@@ -96,7 +96,7 @@ MUST_CHECK enum err_code db_select_within(struct db_querier *q, unsigned kinds,
  * epoch, window and block that it is in, with only its rows there.
  */
 struct db_visitor {
-	/* False: the series is passed over before its rows are searched. NULL: all are wanted. */
+	/* False: the series is passed over before its rows are searched. NULL: none is. */
 	bool (*wanted)(void *ctx, struct labels labels);
 	struct str sample_label; /* not empty: a series passes only if samples of its job have it */
 	/* *s and its labels are valid until the return. An error ends the visit. */

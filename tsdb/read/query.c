@@ -82,10 +82,8 @@ static void pin_windows(struct db_querier *q)
 	}
 }
 
-/*
- * Reopening waits for pins, so those of a draining window are given back meanwhile. False: out of
- * memory.
- */
+/* Reopening waits for pins, so pins of a draining window are released meanwhile. False: out of
+ * memory. */
 static bool take_snapshots(struct db_querier *q)
 {
 	struct db *db = q->db;

@@ -7,8 +7,7 @@
 #include "tsdb/read/querier_internal.h"
 #include "tsdb/read/select_internal.h"
 
-/* Rows one after the other, source by source: of windows record by record, of blocks chunk by
- * chunk. */
+/* Reads row after row, source by source: windows record by record, blocks chunk by chunk. */
 
 struct db_rows {
 	struct db_querier *q;

@@ -145,8 +145,8 @@ static enum err_code look_for_key(
 	return rc;
 }
 
-/* Samples of the job have the label. Answered once per job and key, so that it does not depend on
- * which epochs of a job have it. */
+/* True if samples of the job have the label. It is answered once per job and key, so that all
+ * epochs of a job get the same answer. */
 static enum err_code job_has_key(
 	struct selecting *x, struct str job, struct str key, bool *out, struct err *err)
 {
@@ -216,7 +216,7 @@ static bool block_has_key(void *ctx, uint32_t slot, struct str key)
 	return has;
 }
 
-/* By its rows, where what is known of the series does not tell. */
+/* Searches its rows, if its other facts do not decide. */
 static enum err_code look_for_rows(struct selecting *x, struct querier_source *s, uint32_t series,
 	const struct deleted_range *gone, size_t gone_n, bool *has, struct err *err)
 {

@@ -38,7 +38,7 @@ struct found {
 struct selecting {
 	struct db_querier *q;
 	const struct db_visitor *visitor; /* gets each series; NULL: they are kept in v */
-	size_t series_max; /* ERR_LIMIT where more are found in a source, or may be; 0: no limit */
+	size_t series_max; /* ERR_LIMIT if a source has, or probably has, more; 0: no limit */
 	size_t about; /* then: an estimate of their number */
 	const struct matcher *m;
 	size_t n;

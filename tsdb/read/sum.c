@@ -6,10 +6,8 @@
 #include "tsdb/head/keys.h"
 #include "tsdb/read/sum_internal.h"
 
-/*
- * Sums straight into an accumulator, source by source; rows of head windows one by one. What is
- * damaged is a warning of the querier, and the rest is added.
- */
+/* Adds rows to an accumulator, source by source; rows of head windows one by one. Damage is a
+ * warning of the querier, and the rest is added. */
 
 /* ---- memory ---- */
 

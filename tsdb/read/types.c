@@ -8,10 +8,8 @@
 #include "tsdb/read/select_internal.h"
 #include "tsdb/symbols/intern.h"
 
-/*
- * Profile types of series. A series nearly always has one list of types in all its rows, which is
- * remembered; where it had several, its rows in the window are asked.
- */
+/* Profile types of series. A series nearly always has one list of types in all its rows, which is
+ * remembered; if it had several, its rows in the window are read. */
 int header_column(const struct partition *p, uint32_t header, const struct profile_type *t)
 {
 	const struct sym_header *h = sym_header(p, header);
