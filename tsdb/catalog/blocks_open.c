@@ -8,7 +8,6 @@
 #include "tsdb/block/block_internal.h"
 #include "tsdb/catalog/lost.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/symbols/intern.h"
 
 /* Opens the blocks of a data directory at start, and cleans up after a crash (blocks.h). */
 

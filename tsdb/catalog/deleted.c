@@ -8,8 +8,6 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 
 /*
  * Deleted ranges: what queriers no longer see, until joining blocks writes them without it.

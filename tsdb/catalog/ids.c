@@ -8,8 +8,6 @@
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 
 /*
  * The file `ids`: the first free id of each kind, per epoch of a job, and the first free epoch. It

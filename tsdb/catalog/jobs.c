@@ -6,8 +6,6 @@
 
 #include "base/array.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/symbols/translate.h"
 
 /* Jobs in memory: by name for new rows, by id for stored ones. They are few and never removed. */

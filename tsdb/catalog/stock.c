@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "tsdb/catalog/lost.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/symbols/intern.h"
 
 /*
  * The inventory (inventory.h) as a database uses it: kept up as windows and blocks come and go, and

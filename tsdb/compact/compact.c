@@ -14,7 +14,6 @@
 #include "tsdb/compact/compaction.h"
 #include "tsdb/compact/numbers.h"
 #include "tsdb/head/epochs.h"
-#include "tsdb/symbols/intern.h"
 #include "tsdb/symbols/translate.h"
 
 /*

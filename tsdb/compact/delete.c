@@ -7,7 +7,6 @@
 #include "tsdb/catalog/lost.h"
 #include "tsdb/catalog/stock.h"
 #include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/head.h"

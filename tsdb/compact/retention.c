@@ -6,8 +6,6 @@
 #include "base/metrics.h"
 #include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/stock.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/head.h"

@@ -9,12 +9,9 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "tsdb/catalog/ids.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compact_internal.h"
 #include "tsdb/head/head.h"
-#include "tsdb/symbols/intern.h"
 
 /*
  * A snapshot: another data directory with the same content, made while rows keep coming.

@@ -15,7 +15,6 @@
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/series/groups.h"
-#include "tsdb/symbols/intern.h"
 #include "tsdb/symbols/stored.h"
 #include "tsdb/symbols/translate.h"
 

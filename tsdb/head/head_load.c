@@ -9,7 +9,6 @@
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
 #include "tsdb/series/groups.h"
-#include "tsdb/symbols/intern.h"
 #include "tsdb/symbols/stored.h"
 
 /*

@@ -9,7 +9,6 @@
 #include "tsdb/catalog/lost.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/store/store_log.h"
-#include "tsdb/symbols/intern.h"
 
 /*
  * Opens stores of windows: at the start, and again after a put that failed.

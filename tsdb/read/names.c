@@ -5,8 +5,6 @@
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/querier_internal.h"
-#include "tsdb/read/select_internal.h"
-#include "tsdb/symbols/intern.h"
 
 /*
  * Names and values of labels: of the selected series, and of their samples. Without matchers and

@@ -1,11 +1,8 @@
 #include <stdlib.h>
 
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/querier.h"
-#include "tsdb/read/select_internal.h"
-#include "tsdb/symbols/intern.h"
+#include "tsdb/symbols/partition.h"
 
 /* Turns a row back into its profile. Each id is looked up once: an array per kind holds the
  * results. */

@@ -8,12 +8,9 @@
 #include "base/metrics.h"
 #include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/residents.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/head.h"
 #include "tsdb/read/querier_internal.h"
-#include "tsdb/read/select_internal.h"
 
 /*
  * A querier pins what it may read in one step: head windows with a snapshot of each, and blocks.

@@ -1,11 +1,8 @@
 #include <stdlib.h>
 
 #include "tsdb/catalog/window_epochs.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/querier_internal.h"
-#include "tsdb/read/select_internal.h"
 
 /* Reads row after row, source by source: windows record by record, blocks chunk by chunk. */
 

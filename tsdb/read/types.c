@@ -1,12 +1,12 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "tsdb/block/block.h"
 #include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/state.h"
 #include "tsdb/catalog/window_epochs.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
-#include "tsdb/read/select_internal.h"
-#include "tsdb/symbols/intern.h"
+#include "tsdb/read/querier_internal.h"
+#include "tsdb/symbols/profile_type.h"
 
 /* Profile types of series. A series nearly always has one list of types in all its rows, which is
  * remembered; if it had several, its rows in the window are read. */

@@ -7,9 +7,7 @@
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/fixture.h"
 #include "tsdb/db.h"
-#include "tsdb/head/head_internal.h"
 #include "tsdb/read/querier_internal.h"
-#include "tsdb/read/select_internal.h"
 
 struct world {
 	char dir[64];

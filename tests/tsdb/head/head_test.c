@@ -8,7 +8,6 @@
 #include "tests/wait.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/db.h"
-#include "tsdb/head/head_internal.h"
 #include "tsdb/read/querier_internal.h"
 
 static const char *const types[] = { "samples/count", NULL };

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/map.h"
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
