@@ -10,15 +10,16 @@
 #include "tsdb/catalog/state.h"
 
 /*
- * Deleted ranges: what queriers no longer see, until joining blocks writes them without it.
+ * Deleted ranges: rows that queriers no longer see, until joining blocks leaves them out.
  *
- * Each block has its own in blocks/<ULID>/deleted, each window in head/<start>.deleted, by the
- * number that a series has there. The file is replaced as a whole before the array in memory is, so
- * what a query did not see is not seen after a restart either. An array is never changed: queriers
- * that began earlier go on with the one they found, so an array is kept until its block or window
- * goes, linked behind the one that took its place.
+ * Each block has a file blocks/<ULID>/deleted, each window head/<start>.deleted, by the number that
+ * a series has there. The file is replaced as a whole before the array in memory is, so deleted
+ * rows are not seen after a restart either. An array is never changed: queriers that began earlier
+ * go on with the old one, so it is kept until its block or window goes, linked behind its
+ * successor.
  *
- * The file is there twice, the copy is written second: where both can be read all of both counts.
+ * There are two copies of the file, written one after the other: if both can be read the ranges of
+ * both count.
  */
 #define DELETED_VERSION 2
 #define DELETED_OF_NOBODY 1 /* of an earlier version; it may be of another block */

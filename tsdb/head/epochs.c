@@ -13,13 +13,13 @@
 #include "tsdb/symbols/stored.h"
 
 /*
- * The epochs of jobs, and which of their symbols are in memory.
+ * The epochs of jobs, and loading their symbols.
  *
- * Why epochs: a job's tables only grow, while what it runs changes: releases, pods, names made up
- * per request. A new epoch begins with a new window, empty, when what is there is mostly stale, too
- * large, or near a limit, and at any time for want of memory (evict.c); the tables of the one
- * before go as soon as no query and no delta base needs them, and come back from windows and blocks
- * for queries that reach so far.
+ * Why epochs: a job's tables only grow, while its code changes: releases, pods, names made up per
+ * request. A new epoch begins, empty, with a new window if the tables are mostly stale, too large,
+ * or near a limit, and at any time if memory is short (evict.c). The old tables are freed as soon
+ * as no query and no delta base needs them, and are loaded again from windows and blocks for
+ * queries that reach so far back.
  */
 #define STALE_NODES 65536u /* smaller tables are not worth a new epoch */
 

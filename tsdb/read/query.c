@@ -17,9 +17,9 @@
  * Rows that come later, windows that are cut or dropped and blocks that are joined meanwhile do not
  * change what it sees.
  *
- * Damage. An iterator passes over a page it cannot read, so after each scan its status is looked
- * at; records and pages have checksums, so what it did show is right. What was passed over becomes
- * a warning of the querier, one per source.
+ * Damage. An iterator passes over a page that it cannot read, so its status is checked after each
+ * scan. Records and pages have checksums, so the records that it showed are right. Damage becomes a
+ * warning of the querier, one per source.
  */
 METRIC_COUNTER(read_damage, "epimetheus_tsdb_read_damage_total",
 	"Damaged pages and rows met by queries.", NULL);

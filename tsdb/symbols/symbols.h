@@ -13,8 +13,9 @@
  * never change meaning.
  *
  * Threads: one writer at a time (partition lock, taken inside db_append). Readers take no lock:
- * what is there is immutable and its storage never moves. Limits:  nodes, functions, strings and
- * label sets per partition; passing one is ERR_LIMIT for that profile.
+ *          symbols are immutable and their storage never moves.
+ * Limits:  nodes, functions, strings and label sets per partition; passing one is ERR_LIMIT for
+ *          that profile.
  */
 #ifndef TSDB_SYMBOLS_SYMBOLS_H
 #define TSDB_SYMBOLS_SYMBOLS_H
