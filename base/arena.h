@@ -55,7 +55,7 @@ bool budget_take(struct budget *b, size_t bytes);
 void budget_give(struct budget *b, size_t bytes);
 enum err_code budget_fail(const struct budget *b, const char *what, struct err *err);
 
-#define ARENA_BLOCK_FIRST 4096u /* what the first allocation takes at least */
+#define ARENA_BLOCK_FIRST 4096u /* the least size of the first block */
 
 struct arena {
 	struct arena_block *head; /* the block allocations come from; older ones behind it */

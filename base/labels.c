@@ -85,7 +85,7 @@ uint64_t labels_hash(struct labels ls)
 	return h;
 }
 
-/* Whether the name can be written without quotes in front of the braces. */
+/* True if the name can be written without quotes in front of the braces. */
 static bool is_bare_name(struct str s)
 {
 	size_t i;

@@ -22,7 +22,7 @@ struct memory_pool {
 	struct cond changed;
 	struct budget *members;
 	struct budget *elder;
-	size_t used_bytes; /* what the members hold */
+	size_t used_bytes; /* held by the members */
 	uint64_t joined;
 	uint64_t waits, refused;
 };
@@ -189,7 +189,7 @@ static bool hold(struct memory_pool *p, struct budget *b, size_t used)
 	return true;
 }
 
-/* Whether it may give memory back without getting more first. */
+/* True if it may give memory back without getting more first. */
 static bool may_give(const struct budget *b)
 {
 	if (!b->held_bytes || b->place.idle)

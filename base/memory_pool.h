@@ -36,7 +36,7 @@ void memory_pool_join(
 void memory_pool_leave(struct budget *b);
 /* b is idle while it waits for something that may depend on others who wait for memory. */
 void memory_pool_idle(struct budget *b, bool idle);
-/* Whether b was refused memory that it could get later: it may begin again as the elder. */
+/* True if b was refused memory that it could get later: it may begin again as the elder. */
 bool memory_pool_was_short(const struct budget *b);
 /* Waits until no other is the elder; b is it until it leaves. False: it gave up. */
 bool memory_pool_become_elder(struct budget *b);

@@ -121,7 +121,7 @@ void buf_add_quoted(struct buf *b, struct str s)
 	buf_add_char(b, '"');
 }
 
-/* How many bytes at the front of s print as they are. */
+/* The number of bytes at the front of s that print as they are. */
 static size_t plain_length(struct str s)
 {
 	size_t i = 0, n;

@@ -70,8 +70,8 @@ static inline bool buf_failed(const struct buf *b)
 	return b->failed;
 }
 /*
- * How many buffers of this thread have failed. A request that prints many small texts compares it
- * before and after, and so notices when one of them is missing.
+ * The number of buffers of this thread that have failed. A request that prints many small texts
+ * compares it before and after, and so notices when one of them is missing.
  */
 uint64_t buf_failures(void);
 static inline struct str buf_str(const struct buf *b)

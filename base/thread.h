@@ -11,9 +11,10 @@
 #define BASE_THREAD_H
 
 #include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
-#include "base/str.h"
 
 struct mutex {
 	pthread_mutex_t m;

@@ -14,8 +14,8 @@
 #include "base/map.h"
 #include "base/metrics.h"
 #include "base/net/http_client.h"
+#include "base/net/loop.h"
 #include "base/quote.h"
-#include "discovery/sources/loop.h"
 #include "discovery/sources/sources.h"
 
 #define GATHER_NS (50 * NS_PER_MS) /* changes this close together are one delivery */

@@ -24,10 +24,10 @@
 #include "discovery/sources/http_sd.h"
 #include "discovery/sources/source.h"
 
-/* How long a job keeps its last set while new sources have not answered, by default. */
+/* By default a job keeps its last set this long while new sources have not answered. */
 #define DISCOVERY_ANSWER_NS (10 * INT64_C(1000000000))
 
-/* Where the targets of a job come from. */
+/* The sources of a job's targets. */
 struct sd_configs {
 	struct target_group *statics; /* static_configs */
 	size_t statics_n;

@@ -62,7 +62,7 @@ static bool clashes(struct split *s)
 /* ---- which samples belong together ---- */
 
 /*
- * Whether the label is taken from the sample. A value that equals the target's is taken too, but
+ * True if the label is taken from the sample. A value that equals the target's is taken too, but
  * makes no new combination: two rows of one series at one time would replace each other.
  */
 static bool take_label(struct split *s, bool *taken, const struct pprof_label *l, uint16_t *slot)

@@ -7,7 +7,7 @@
 #include "scrape/scraper.h"
 
 /*
- * How many changes are taken before events run again. Starting a scraper costs about 1 us, ending
+ * The number of changes taken before events run again. Starting a scraper costs about 1 us, ending
  * one that fetches 20 us (a close()), so a slice takes milliseconds.
  */
 #define SLICE 256

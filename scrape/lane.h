@@ -16,8 +16,8 @@
 #ifndef SCRAPE_LANE_H
 #define SCRAPE_LANE_H
 
+#include "base/net/loop.h"
 #include "base/thread.h"
-#include "discovery/sources/loop.h"
 #include "scrape/exclusive.h"
 #include "scrape/report.h"
 

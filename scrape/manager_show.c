@@ -51,7 +51,7 @@ static struct labels without_secrets(struct snapshot *s, struct labels ls)
 	return shown;
 }
 
-/* On the loop's thread: what other threads may not read. */
+/* Copies the fields that only the loop's thread may read. */
 static void show_state(struct snapshot *s, const struct scraper *from, struct target_info *to)
 {
 	to->last_error = dup(s, str_of(from->last_error ? from->last_error : ""));

@@ -31,7 +31,7 @@
 
 struct scrape_task;
 
-/* What all scrapers of a manager share. */
+/* Shared by all scrapers of a manager. */
 struct scrape_env {
 	struct pool *workers;
 	struct sink *sink;

@@ -33,7 +33,7 @@ struct explanation {
 	struct explained_step *steps; /* one per rule, for the labels as given */
 	size_t steps_n;
 	/*
-	 * Only the one that __name__ names, or all that are enabled. Missing labels of the profile are
+	 * The profile that __name__ names, or all that are enabled. Missing labels of the profile are
 	 * filled in.
 	 */
 	struct explained_profile *profiles;

@@ -1,7 +1,7 @@
 #!/bin/bash
-# Runs the stages named (targets of the Makefile) one after the other, all of them whatever fails, and adds up
-# their closing lines "N passed, N failed, N skipped". A stage without one counts as a failure. Ends with the
-# names of what failed, so that the end of the output alone tells them.
+# Runs the given stages (targets of the Makefile) one after the other, also after a failure, and adds up their closing
+# lines "N passed, N failed, N skipped". A stage without this line counts as a failure. The names of failed tests are
+# printed at the end.
 set -u
 cd "$(dirname "$0")/.."
 passed=0 failed=0 skipped=0 failures=()

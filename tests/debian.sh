@@ -1,7 +1,7 @@
 #!/bin/bash
 # usage: debian.sh PACKAGE DIR
-# Fetches a Debian package whose programs some tests compare with or talk to, unpacks it into DIR and prints where the
-# programs stand. Installing it would start a service.
+# Fetches a Debian package whose programs some tests compare with or talk to, unpacks it into DIR and prints the folder of
+# its programs. It is not installed, because that would start a service.
 set -eu
 package=$1
 dir=$2

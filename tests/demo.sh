@@ -1,5 +1,5 @@
 #!/bin/bash
-# The demo service's own tests, and what Go's vet and gofmt say of it.
+# Runs the demo service's own tests, Go's vet and gofmt.
 set -u
 cd "$(dirname "$0")/../examples/demo" || exit 2
 out=$(go vet ./... 2>&1 && go test -v ./... 2>&1)

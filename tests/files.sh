@@ -1,6 +1,6 @@
 #!/bin/bash
-# The files of the tree the current directory stands in, NUL between them: what git tracks or would track, or, in a
-# tree without git (an unpacked archive), all but what is built.
+# Prints the files of the tree around the current directory, with NUL between them: those that git tracks or would track.
+# In a tree without git (an unpacked archive) it prints all but the build.
 set -u
 if top=$(git rev-parse --show-toplevel 2>/dev/null) && [ "$(realpath "$top")" = "$(realpath .)" ]; then
 	git ls-files -z --cached --others --exclude-standard

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The same sources in another directory give the same programs, byte for byte, as the ones built here.
+# Builds the same sources in another directory: the programs must be equal, byte for byte, to those built here.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 build=${1:-build}
@@ -8,7 +8,7 @@ trap 'rm -rf "$work"' EXIT
 copy=$work/another/deeper
 mkdir -p "$copy/build"
 tests/files.sh | tar -c --null -T - | tar -x -C "$copy"
-# The page is built anew, of the same packages: they need not be fetched twice.
+# The page is built again from the packages that are already here.
 cp -r "$build/ui-src" "$copy/build/"
 find "$copy" -exec touch -d @1700000000 {} +
 touch "$copy/build/ui-src/.installed"

@@ -1,11 +1,11 @@
 #!/bin/bash
-# Runs test programs, two at a time for each processor, as many of them wait, and adds up their closing lines. A
-# program that ends without one, by a signal or a sanitizer's report, counts as a failure of its own. What failed is
-# told in full and then once more by its name alone, at the end.
+# Runs test programs and adds up their closing lines. Many of them wait, so two run at a time for each processor. A
+# program that ends without this line, by a signal or a sanitizer's report, counts as one more failure. The output of
+# failed programs is printed, and their names once more at the end.
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-# Ended from outside, by a stage's time: what had not ended by then is named.
+# When the stage's time is up this script is ended: it names the programs that have not passed by then.
 stopped() {
 	local n=0 program
 	for program in "$@"; do

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Runs files of tests under node, each in a process of its own, and prints their reports one behind the other:
+# Runs files of tests under node, each in its own process, and prints their reports one after the other:
 #   tests/tap.sh N FILE... [-- N FILE...]
-# N at a time, for most of their time is waiting; what stands behind "--" begins when all before it has ended. Files
-# begin in the order in which they are named.
+# N files run at a time, since they mostly wait. Files begin in the given order; those behind "--" begin when all files
+# before it have ended.
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

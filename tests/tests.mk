@@ -1,8 +1,8 @@
 # Tests: included by the Makefile. `make test` runs all; `make unit`, `make unit-tsdb`, ... parts.
 
-# A unit test tests/<room>/<file>_test.c is linked with what <room> needs and with nothing else. UNIT_WITH_<room>
-# names rooms whose tests' helpers (tests/<that room>/*.c but the tests) it uses, and with them what they need; those of cmd
-# use the parts of epitool that are no command as well.
+# A unit test tests/<room>/<file>_test.c is linked with the needs of <room> and with nothing else. UNIT_WITH_<room>
+# names other rooms: their tests' helpers (tests/<other room>/*.c but the tests) and their needs are linked too. The tests
+# of cmd also use the parts of epitool that are not commands.
 UNIT_ROOMS ?= $(ROOMS) cmd
 UNIT_WITH_discovery/sources := base/net discovery
 UNIT_WITH_discovery/kubernetes := base/net
@@ -20,7 +20,7 @@ UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c $(addprefix test_rules/,file.c notation.c print.c)) \
 	cmd/epimetheus/limits.c
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
-# Those that take longest begin first, so that none of them is alone at the end.
+# The longest tests begin first, so that none of them runs alone at the end.
 UNIT_LONGEST := tsdb/catalog/blocks promql/parallel promql/by_name tsdb/head/head_damage tsdb/power tsdb/stress tsdb/sweep \
 	tsdb/compact/sweep_blocks promql/filter_oracle tsdb/crash tsdb/full scrape/manager discovery/sources/dns_sd \
 	discovery/sources/http_sd promql/rates promql/flat promql/script promql/series_memory promql/rules/notify/notifier
@@ -53,7 +53,7 @@ unit-programs: $(UNIT_TESTS)
 unit: $(UNIT_TESTS)
 	@tests/run.sh $^
 
-# The unit tests beside a heavy load, and right before midnights and the like (tests/unsteady.sh).
+# The unit tests under a heavy load, and right before midnights and the like (tests/unsteady.sh).
 .PHONY: test-load
 test-load: $(UNIT_TESTS) $(BUILD)/tests/clock.so
 	@tests/unsteady.sh $(BUILD)/tests/clock.so $(UNIT_TESTS)
@@ -74,7 +74,7 @@ $(FLEET): $(call objects,tests/fleet/main.c) $(FLEET_LIB) $(call room_libs,tsdb 
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(call objects,tests/fleet/main.c) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb base/self) -Wl,--end-group $(SYSLIBS)
-# Thousands of targets in one program, for what measures scraping (tests/load/README.md).
+# Thousands of targets in one program, for measurements of scraping (tests/load/README.md).
 LOAD := $(BUILD)/tests/load/load
 LOAD_OBJECTS := $(call objects,$(wildcard tests/load/*.c))
 .PHONY: load
@@ -85,7 +85,7 @@ $(LOAD): $(LOAD_OBJECTS) $(FLEET_LIB) $(call room_libs,tsdb base/self)
 	@$(CC) $(OPT) -pthread -o $@ $(LOAD_OBJECTS) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,tsdb base/self) -Wl,--end-group $(SYSLIBS)
 
-# A container that lets no program limit itself.
+# Runs a program as in a container that lets no program limit itself.
 $(BUILD)/tests/e2e/refuse_limits: $(call objects,tests/e2e/refuse_limits.c)
 	@mkdir -p $(@D)
 	@echo "  LINK  $@"
@@ -113,7 +113,7 @@ damage: $(DAMAGE)
 test-damage:
 	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan DAMAGE_TRIALS=$(DAMAGE_TEST_TRIALS) damage
 
-# What crashes and faulty disks do to a state kept outside; the same programs run short among the unit tests.
+# Many rounds of crashes and disk faults, checked against a state kept outside; unit tests run the same with few rounds.
 CRASH_ROUNDS ?= 5000
 CRASH_SEED ?= 1
 CRASH_TESTS := $(patsubst %,$(BUILD)/tests/tsdb/%_test,stress crash power sweep full)
@@ -122,7 +122,7 @@ crash: $(CRASH_TESTS)
 	@EPI_CRASH_ROUNDS=$(CRASH_ROUNDS) EPI_CRASH_SEED=$(CRASH_SEED) TEST_TIMEOUT=86400 tests/run.sh $^
 
 # Fuzz drivers: tests/fuzz/<name>_fuzz.c, each with LLVMFuzzerTestOneInput; its first comment names its room:
-# "fuzz: room". Seeds stand in tests/fuzz/<name>/.
+# "fuzz: room". Seeds are in tests/fuzz/<name>/.
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)
 FUZZ_TESTS := $(FUZZ_SOURCES:%.c=$(BUILD)/%)
 fuzz_room = $(shell sed -n 's/.*fuzz: \([a-z/]*\).*/\1/p' $(1) | head -n 1)
@@ -175,11 +175,11 @@ ifeq ($(MODE),tsan)
 export TSAN_OPTIONS := suppressions=$(CURDIR)/tests/tsan.supp $(TSAN_OPTIONS)
 endif
 
-# The same unit tests where undefined behaviour, stray memory, leaks and races end the program.
+# The same unit tests under sanitizers: undefined behaviour, stray memory, leaks and races end the program.
 .PHONY: test-asan test-tsan test-fuzz
 test-asan:
 	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit
-# No race where nothing runs side by side: formats of files, arithmetic, long lists asked for one after the other.
+# TSan leaves out tests with one thread: formats of files, arithmetic, long lists read one after the other.
 TSAN_LEAVES := $(patsubst %,tests/tsdb/%_test.c,columns/accum block/block block/block_damage block/block_swap \
 	columns/chunk columns/chunk_damage compact/compact_chunks columns/delta head/head_damage rollup/rollup_functions \
 	columns/row store/table store/table_end store/table_write columns/varints) \
@@ -193,7 +193,7 @@ test-fuzz:
 FUZZ_TEST_SECONDS ?= 3
 
 # Failing allocations and system calls of our own code, one after the other (tests/torture).
-# `make torture` tries each; a part of them is tried by `make test`.
+# `make torture` tries each, `make test` some of them.
 TORTURE_WRAPPED := malloc calloc realloc reallocarray aligned_alloc strdup strndup asprintf \
 	arena_alloc arena_calloc arena_alloc_raw arena_strndup arena_printf \
 	open read pread write fsync fdatasync rename link unlink mkdir rmdir stat lstat fstat statvfs ftruncate lseek \

@@ -1,8 +1,9 @@
 #!/bin/bash
-# Runs test programs where their luck could end: tests/unsteady.sh CLOCK PROGRAM..., CLOCK being tests/clock.c, built.
-# LOAD_ROUNDS (3) times beside LOAD_LOOPS (20) loops that want all of the processors, and once right before each of these
-# moments: full hours, ends of windows, midnights, a year's end and leap days in other zones. All of it has LOAD_SECONDS.
-# What a program says stands in build/unsteady, by round.
+# Runs test programs under load and at awkward times, to find tests that depend on either.
+#   tests/unsteady.sh CLOCK PROGRAM...   CLOCK is tests/clock.c, built
+# The programs run LOAD_ROUNDS (3) times beside LOAD_LOOPS (20) busy loops. Then they run once right before each of the
+# moments below: a full hour, a window's end, midnight, a year's end, a leap day, changes of daylight time, in several zones.
+# All rounds together get LOAD_SECONDS (1800). The output of each round is in build/unsteady.
 set -u
 clock=$(realpath "$1") rounds=${LOAD_ROUNDS:-3} loops=${LOAD_LOOPS:-20} seconds=${LOAD_SECONDS:-1800}
 moments=(

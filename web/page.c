@@ -23,7 +23,7 @@ static void add_security_headers(struct http_out *out)
 	http_default_header(out, "Referrer-Policy", STR("same-origin"));
 }
 
-/* Whether the client has it already. GET compares tags weakly. */
+/* True if the client has it already. GET compares tags weakly. */
 static bool client_has(const struct http_in *in, const char *etag)
 {
 	struct str list = in->if_none_match;

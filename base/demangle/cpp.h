@@ -124,7 +124,7 @@ struct node *read_parameter(struct reading *r);
 
 struct node *read_arguments(struct reading *r); /* NODE_PACK */
 struct node *read_argument(struct reading *r, struct node *before);
-/* Of a template parameter, *value its name; NULL without a failure: there is none. */
+/* Reads a template parameter; *value is its name. NULL without a failure: there is none. */
 struct node *read_declaration(struct reading *r, struct node **value);
 struct node *read_expression(struct reading *r);
 void read_constraint(struct reading *r);

@@ -19,12 +19,12 @@
 #include "base/str.h"
 
 #define DEMANGLE_NAME_MAX (64u << 10)
-#define DEMANGLE_TEXT_MAX (64u << 10) /* a short name can stand for a very long one */
+#define DEMANGLE_TEXT_MAX (64u << 10) /* a short mangled name may mean a very long one */
 
 /* False: it is not mangled; out is as it was. */
 bool demangle(struct str name, struct buf *out);
 
-/* Cheap: it may be mangled. */
+/* A quick test of the prefix. False: the name is not mangled. */
 static inline bool demangle_may(struct str name)
 {
 	return name.len > 2 && name.ptr[0] == '_' &&

@@ -128,5 +128,5 @@ bool demangle(struct str name, struct buf *out)
 	} else if (!demangle_old_rust(name, out) && !demangle_cpp(name, out)) {
 		return false;
 	}
-	return out->len > len || buf_failed(out); /* a name without letters is nobody's */
+	return out->len > len || buf_failed(out); /* nothing was written: not a name */
 }

@@ -172,7 +172,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* code: of those of the table, else NULL. */
+/* *code: the operator's code if the table has it, else NULL. */
 struct node *read_operator(struct reading *r, bool in_expression, int *operands, const char **code)
 {
 	char c[2] = { reading_peek(r, 0), reading_peek(r, 1) };

@@ -163,7 +163,7 @@ static void print_operator(struct printing *p, struct str text)
 	buf_add_str(p->out, text);
 }
 
-/* "int f(char) const", "f() const" of one that is around a name. */
+/* "int f(char) const"; is_local: without its types, "f() const". */
 static void print_function(struct printing *p, const struct node *n, bool is_local)
 {
 	const struct node *f = n->a;
@@ -208,7 +208,7 @@ static void left_pointer(struct printing *p, const struct node *n)
 	const struct node *base = n->a;
 	struct str text = n->text;
 
-	/* A reference to a reference is one. */
+	/* A reference to a reference is written as one reference. */
 	while (text.ptr[0] == '&' && base->kind == NODE_POINTER && base->text.ptr[0] == '&') {
 		if (base->text.len < text.len)
 			text = base->text;

@@ -178,7 +178,7 @@ static void read_signature(struct rust *r)
 	rust_type(r);
 }
 
-/* None of the arguments is written. */
+/* Reads generic arguments and writes none of them. */
 void rust_arguments(struct rust *r)
 {
 	r->quiet++;

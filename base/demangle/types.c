@@ -435,7 +435,7 @@ static struct node *qualified(struct reading *r, struct node *n, struct str behi
 	if (r->failed)
 		return NULL;
 	if (n->kind != NODE_PROTOTYPE) {
-		/* Of an array they are those of its elements. */
+		/* The qualifiers of an array are those of its elements. */
 		if (n->kind == NODE_CV && str_eq(n->text, behind))
 			return n;
 		return node_new(r, NODE_CV, n, behind);
@@ -461,7 +461,7 @@ struct node *read_type(struct reading *r, bool is_cast)
 		n = text_node(r, builtin(*r->at++));
 		add = false;
 	} else {
-		/* Those in front of a function are of `this`. */
+		/* Qualifiers in front of a function are those of `this`. */
 		add = !(behind.len && reading_peek(r, 0) == 'F');
 		n = r->failed ? NULL : read_plain_type(r, is_cast, &add);
 	}

@@ -15,8 +15,8 @@
 
 bool gzip_is(struct str s); /* begins as gzip does */
 /*
- * How many bytes the body says that it inflates to, for a first room: exact where it has one member
- * and is honest, and never more than deflate can make of it.
+ * The size that the body claims to inflate to, for a first buffer. It is exact for one honest
+ * member, and never more than deflate can make of the body.
  */
 size_t gzip_raw_hint(struct str body);
 /* All members of the body, one after the other. `what` names it in errors: "profile". */

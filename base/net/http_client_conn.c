@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/net/http_client_internal.h"
+#include "base/net/loop.h"
 
 #define CONNECT_NS_MIN (2 * NS_PER_S) /* an address gets at least so much of the time left */
 #define READS_PER_EVENT 16 /* so that a quick sender does not starve the others */
@@ -101,20 +102,13 @@ static bool watch(struct conn *c, short what)
 	return true;
 }
 
-static void timer_set(struct conn *c, int64_t ns)
-{
-	struct timeval tv = { ns / NS_PER_S, ns % NS_PER_S / 1000 };
-
-	evtimer_add(c->timer, &tv);
-}
-
 void conn_park(struct conn *c)
 {
 	assert(c->state == CONN_ACTIVE && !c->req);
 	c->state = CONN_IDLE;
 	TAILQ_INSERT_TAIL(&c->client->idle, c, idle_link);
 	LIST_INSERT_HEAD(bucket_of(c->client, &c->key), c, pool_link);
-	timer_set(c, HTTP_IDLE_NS);
+	timer_after(c->timer, HTTP_IDLE_NS);
 	if (!watch(c, EV_READ))
 		conn_close(c);
 }
@@ -490,7 +484,7 @@ static void connect_next(struct conn *c)
 		left = idle;
 	share = left / (int64_t)(c->addresses_n - c->address_i);
 	if (c->address_i + 1 < c->addresses_n) /* the last address has all the time that is left */
-		timer_set(c, share > CONNECT_NS_MIN ? share : CONNECT_NS_MIN);
+		timer_after(c->timer, share > CONNECT_NS_MIN ? share : CONNECT_NS_MIN);
 }
 
 static void on_resolved(

@@ -94,7 +94,7 @@ bool http_head_get(struct str head, const char *name, struct str *out)
 	return false;
 }
 
-/* Whether a comma-separated list has the word. */
+/* True if a comma-separated list has the word. */
 static bool list_has(struct str list, const char *word)
 {
 	while (list.len) {

@@ -22,10 +22,10 @@ enum percent_part {
 };
 
 void percent_encode(struct buf *out, struct str s, enum percent_part part);
-/* out: 3 * s.len bytes. Returns how many it wrote. */
+/* out: 3 * s.len bytes. Returns the length. */
 size_t percent_encode_to(char *out, struct str s, enum percent_part part);
 
-/* Of a form: "+" is a space. out: s.len bytes, may be s.ptr itself. Returns how many it wrote. */
+/* Decodes a form: "+" is a space. out: s.len bytes, may be s.ptr itself. Returns the length. */
 size_t percent_decode_form(char *out, struct str s);
 
 #endif

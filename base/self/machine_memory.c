@@ -24,7 +24,7 @@ static uint64_t read_limit(const char *path)
 	return n;
 }
 
-/* Of a group and all around it, up to where the groups are mounted. */
+/* The least limit of a group and of all groups around it, up to the mount point. */
 static uint64_t least_of(const char *mount, struct str group, const char *file)
 {
 	uint64_t least = UINT64_MAX, n;
@@ -45,7 +45,7 @@ static uint64_t least_of(const char *mount, struct str group, const char *file)
 	}
 }
 
-/* Whether "a,b,c" has `name`. */
+/* True if "a,b,c" has `name`. */
 static bool lists(struct str names, struct str name)
 {
 	while (names.len) {

@@ -19,6 +19,7 @@
 
 #include <stdatomic.h>
 
+#include "base/err.h"
 #include "base/self/unwind.h"
 
 #define SAMPLER_STACK_BYTES (64u << 10)

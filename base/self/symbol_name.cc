@@ -5,7 +5,7 @@ extern "C" {
 #include "base/self/elf_symbols.h"
 }
 
-// Where the parameter list begins: the first "(" outside of <> that is not "(anonymous namespace)"
+// The start of the parameter list: the first "(" outside of <> that is not "(anonymous namespace)"
 // and not the name "operator()".
 static size_t parameters_at(struct str name)
 {

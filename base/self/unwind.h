@@ -15,7 +15,8 @@
 #ifndef BASE_SELF_UNWIND_H
 #define BASE_SELF_UNWIND_H
 
-#include "base/str.h"
+#include <stddef.h>
+#include <stdint.h>
 
 #define UNWIND_DEPTH_MAX 256
 #define UNWIND_REGS 17 /* DWARF numbers 0..15 are general registers, 16 is the return address */

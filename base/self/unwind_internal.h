@@ -8,6 +8,7 @@
 #define BASE_SELF_UNWIND_INTERNAL_H
 
 #include "base/self/unwind.h"
+#include "base/str.h"
 
 struct cie {
 	uint64_t code_align;

@@ -13,7 +13,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/self/heap.h"
 #include "cmd/epimetheus/licenses.h"
 #include "cmd/epimetheus/limits.h"

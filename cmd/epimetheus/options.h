@@ -34,7 +34,7 @@ struct options {
 
 MUST_CHECK enum err_code options_parse(struct options *o, int argc, char **argv, struct err *err);
 void options_print_help(struct buf *out, const struct options *o);
-/* Whether --config.file was given. */
+/* True if --config.file was given. */
 bool options_has_config_file(const struct options *o);
 
 #endif

@@ -1,6 +1,7 @@
 /*
- * Questions: a query with its times, for a server, or in this process for a data directory, which
- * may be a running server's: nothing in it is written. Both give the same bytes.
+ * Questions: a query with its times. A server answers it, or this process does from a data
+ * directory; both give the same bytes. Nothing in the directory is written, so a running server may
+ * use it.
  *
  * Errors: those of the server or the engine; ERR_CANCELED after Ctrl-C (progress.h).
  */

@@ -49,7 +49,7 @@ void costs_init(struct costs *c, struct arena *a, enum costs_by by);
 void costs_release(struct costs *c);
 MUST_CHECK enum err_code costs_add(
 	struct costs *c, const struct pprof *p, uint32_t type, unsigned side, struct err *err);
-/* Fills in changes and sorts: the greatest change first, then by name. Rows without any go. */
+/* Drops rows without costs, fills in changes, sorts: greatest change first, then by name. */
 void costs_compare(struct costs *c, const struct compare_options *o);
 
 #endif

@@ -20,8 +20,8 @@
  * epitool tsdb dump: rows as they are stored. As text a row is a line "# {labels} time" and below
  * it a line per sample: frames root first, its labels, its values. Characters that do not print are
  * escaped (base/quote.h). As pprof each row is a file <number>.pb.gz, and one line of text names
- * its row. Of a numeric series there is a line "# {labels}" and below it a line "time value" per
- * value; as pprof it is left out.
+ * its row. A numeric series is a line "# {labels}" and below it a line "time value" per value; as
+ * pprof it is left out.
  */
 #define FRAMES_MAX 4096u
 

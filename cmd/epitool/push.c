@@ -1,6 +1,6 @@
 #include <jansson.h>
 
-#include "cmd/epitool/ask.h"
+#include "cmd/epitool/epitool.h"
 #include "cmd/epitool/profile_file.h"
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/times.h"
@@ -12,6 +12,7 @@
 #include "base/labels.h"
 #include "base/net/percent.h"
 #include "base/quote.h"
+#include "base/self/flags.h"
 
 #define FILES_MAX 1024
 
@@ -20,7 +21,7 @@ static const char about[] =
 	"Sends pprof files, gzipped or not, to a server that runs with --web.enable-ingest;\n"
 	"- is standard input. A file is answered when it is stored for good.\n"
 	"\n"
-	"Profiles with the same labels and the same time replace each other.\n"
+	"A different profile with the same labels and time is refused.\n"
 	"Exit codes: 0, 1 a file was not stored, 2 the command line is wrong, 130 Ctrl-C.";
 
 struct push_flags {

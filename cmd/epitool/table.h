@@ -1,6 +1,6 @@
 /*
- * Tables for people: columns as wide as their cells, cut to a terminal's width, and numbers in
- * units that can be read.
+ * Tables for people. Columns are as wide as their cells, and cut to fit the terminal. Numbers are
+ * printed in a unit that keeps them short.
  *
  * Units:     widths in characters; 0: no limit.
  * Errors:    out of memory shows in the output's buf_failed.
@@ -17,7 +17,7 @@ struct table {
 	struct arena *arena;
 	struct {
 		struct str title;
-		bool right; /* numbers; others may be cut, from the left: names differ at the end */
+		bool right; /* for numbers; others may be cut at the left, as names differ at the end */
 	} columns[TABLE_COLUMNS_MAX];
 	size_t columns_n;
 	struct str *cells; /* row after row */
@@ -26,12 +26,12 @@ struct table {
 };
 
 void table_init(struct table *t, struct arena *a);
-void table_column(struct table *t, const char *title, bool right); /* escaped likewise */
-/* Adds a cell, copied. Characters that do not print are escaped (base/quote.h). */
+/* Titles and cells are copied; characters that do not print are escaped (base/quote.h). */
+void table_column(struct table *t, const char *title, bool right);
 void table_cell(struct table *t, struct str s);
 void table_print(const struct table *t, size_t width, struct buf *out);
 
-/* Of the terminal on standard output; 0: it is none. */
+/* The width of the terminal on standard output; 0: it is no terminal. */
 size_t terminal_width(void);
 
 /*

@@ -101,11 +101,11 @@ struct str kube_sanitized(struct kube_group *g, const char *prefix, struct str n
 /* PREFIX_label_*, _labelpresent_*, _annotation_*, _annotationpresent_* */
 void kube_object_labels(
 	struct kube_group *g, struct labels_builder *b, const char *prefix, const json_t *object);
-/* Those and PREFIX_name. */
+/* The same labels and PREFIX_name. */
 void kube_named_labels(
 	struct kube_group *g, struct labels_builder *b, const char *prefix, const json_t *object);
 void kube_service_labels(struct kube_group *g, struct labels_builder *b, const json_t *service);
-/* Only if attach_metadata asks for it and the object exists. */
+/* They add labels if attach_metadata asks for them and the object exists. */
 void kube_node_metadata(struct kube_group *g, struct labels_builder *b, struct str node);
 void kube_namespace_metadata(struct kube_group *g, struct str ns);
 

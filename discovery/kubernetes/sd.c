@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/net/http_config.h"
-#include "discovery/sources/loop.h"
+#include "base/net/loop.h"
 
 #define SD_TEXT "Kubernetes discovery"
 

@@ -13,7 +13,7 @@
 #ifndef DISCOVERY_KUBERNETES_SD_H
 #define DISCOVERY_KUBERNETES_SD_H
 
-#include "discovery/sources/source.h"
+#include "base/yaml/yaml.h"
 
 /* A YAML_CUSTOM decoder of kubernetes_sd_configs into a struct source_configs. */
 enum err_code kubernetes_sd_decode(

@@ -116,7 +116,7 @@ static enum err_code take(struct kube_list *l, const char *from, const char *to,
 	return buf_failed(b) ? err_nomem(err, "object") : ERR_OK;
 }
 
-/* Whether the envelope ends with the key `"items":`. */
+/* True if the envelope ends with the key `"items":`. */
 static bool at_items(const struct kube_list *l)
 {
 	struct str s = str_trim(buf_str(&l->envelope));

@@ -13,9 +13,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/net/loop.h"
 #include "base/net/percent.h"
 #include "discovery/kubernetes/watch_internal.h"
-#include "discovery/sources/loop.h"
 
 #define STATUS_BYTES_MAX (64u << 10)
 #define RETRY_AFTER_NS_MAX (120 * NS_PER_S)

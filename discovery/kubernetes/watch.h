@@ -9,7 +9,7 @@
  * with jitter, or after the server's Retry-After if that is longer; the objects stay meanwhile. A
  * released watch goes on for KUBE_LINGER_NS, so that a reload finds it as it was.
  *
- * Of an object only the members that roles read are kept, as JSON (kube_object_trim).
+ * It keeps only the members of an object that roles read, as JSON (kube_object_trim).
  *
  * Errors:    go to the listeners; a watch never ends by itself. A stream that breaks off is no
  *            failure, but one that cannot be resumed is.
@@ -92,7 +92,7 @@ size_t kube_watch_size(const struct kube_watch *w);
 const char *kube_resource_name(enum kube_resource r);
 /*
  * Removes members that no role reads: managedFields, volumes, ... The table in trim.c says what is
- * kept. Of metadata: name, namespace, uid, resourceVersion, labels, annotations, ownerReferences.
+ * kept. metadata keeps name, namespace, uid, resourceVersion, labels, annotations, ownerReferences.
  */
 void kube_object_trim(enum kube_resource r, json_t *object);
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/net/loop.h"
 #include "discovery/kubernetes/cluster.h"
 #include "discovery/kubernetes/watch_internal.h"
-#include "discovery/sources/loop.h"
 
 static const struct {
 	const char *name, *api;

@@ -10,16 +10,16 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/net/loop.h"
 #include "base/net/resolver.h"
 #include "base/quote.h"
 #include "discovery/sources/dns_records.h"
-#include "discovery/sources/loop.h"
 
 #define ANSWER_BYTES_MAX (32u << 20) /* of targets: one answer has 64 KiB */
 /* Lookups at a time: more would overflow the socket of a server on the same host. */
 #define ASKED_MAX 64u
 /*
- * How long answers wait for those of other names, to be published together. The first ones wait
+ * Answers wait this long for those of other names, to be published together. The first ones wait
  * longer, so that a reload does not lose targets for a moment.
  */
 #define SETTLE_NS (500 * NS_PER_MS)

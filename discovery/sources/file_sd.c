@@ -6,8 +6,9 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "base/net/loop.h"
 #include "base/quote.h"
-#include "discovery/sources/loop.h"
+#include "discovery/sources/source.h"
 #include "discovery/sources/target_files.h"
 
 #define PATTERNS_MAX 1000u

@@ -10,7 +10,7 @@
 #ifndef DISCOVERY_SOURCES_FILE_SD_H
 #define DISCOVERY_SOURCES_FILE_SD_H
 
-#include "discovery/sources/source.h"
+#include "base/yaml/yaml.h"
 
 #define FILE_SD_FILES_MAX 4096u /* matched by one entry */
 #define FILE_SD_REFRESH_DEFAULT_NS (5 * INT64_C(60) * 1000000000)

@@ -8,8 +8,9 @@
 #include "base/hidden.h"
 #include "base/map.h"
 #include "base/net/http_config.h"
+#include "base/net/loop.h"
 #include "base/quote.h"
-#include "discovery/sources/loop.h"
+#include "discovery/sources/source.h"
 
 #define GROUPS_BYTES_MAX (512u << 20) /* of an answer's groups while it is read */
 

@@ -10,7 +10,7 @@
 #ifndef DISCOVERY_SOURCES_HTTP_SD_H
 #define DISCOVERY_SOURCES_HTTP_SD_H
 
-#include "discovery/sources/source.h"
+#include "base/yaml/yaml.h"
 
 #define HTTP_SD_BODY_BYTES_MAX (32u << 20)
 #define HTTP_SD_REFRESH_DEFAULT_NS (60 * INT64_C(1000000000))

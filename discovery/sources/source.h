@@ -12,7 +12,8 @@
  * Errors:    open fails if the configuration cannot work now (ERR_NOMEM, a file that holds no key).
  *            Failures of others, such as a server that is down, go to source_failed.
  * Ownership: `config` may be freed once open returned. close ends everything under way; the
- * provider does not call its host afterwards. Threads:   discovery's.
+ *            provider does not call its host afterwards.
+ * Threads:   discovery's.
  */
 #ifndef DISCOVERY_SOURCES_SOURCE_H
 #define DISCOVERY_SOURCES_SOURCE_H
@@ -23,12 +24,12 @@ struct event_base;
 struct http_client;
 struct source;
 
-/* What a provider works with. */
+/* The environment of a provider. */
 struct source_env {
 	struct event_base *base;
 	struct http_client *client;
 	const char *dns_servers; /* "10.0.0.1,10.0.0.2:53"; NULL: resolv.conf's */
-	void *shared; /* what open_shared made for this kind, or NULL */
+	void *shared; /* made by open_shared for this kind, or NULL */
 };
 
 struct source_ops {

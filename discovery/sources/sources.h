@@ -30,7 +30,7 @@ MUST_CHECK enum err_code sources_acquire(
 	struct sources *s, const struct source_config *c, struct source_use *use, struct err *err);
 void sources_release(struct source_use *use);
 
-/* What it published last, or NULL. Valid until the loop runs again. */
+/* The latest set that it published, or NULL. Valid until the loop runs again. */
 struct groups *source_groups(const struct source *s);
 
 #endif

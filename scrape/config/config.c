@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/fs.h"
 #include "base/hidden.h"
 #include "base/net/http_config.h"
@@ -480,7 +479,7 @@ void config_print(struct buf *out, const struct config *c)
 	yaml_print(out, c->root, shown);
 }
 
-/* Only the CPU: the server's own profiler has nothing else to offer. */
+/* It enables the CPU profile only, since the server serves no other profile of itself. */
 void config_builtin_text(
 	struct buf *out, const char *scheme, const char *address, const char *path_prefix)
 {

@@ -2,7 +2,7 @@
  * Configuration: the server's file, decoded. Prometheus's format plus Parca's profiling_config per
  * job.
  *
- * A configuration is immutable once loaded, and counted. Who needs a part of it for longer than a
+ * A configuration is immutable once loaded, and counted. A user that needs it for longer than a
  * call takes a reference, so a reload frees the old one when its last scrape has ended.
  *
  * Units:     nanoseconds, bytes.
@@ -88,7 +88,7 @@ struct config {
 	struct str text; /* as read */
 	struct yaml_node *root;
 	struct global_config global;
-	struct scrape_config *scrape; /* those of scrape_config_files last */
+	struct scrape_config *scrape; /* jobs of scrape_config_files come last */
 	size_t scrape_n, scrape_cap;
 	struct str *rule_files; /* patterns, with the directory of the file */
 	size_t rule_files_n;

@@ -3,7 +3,6 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "base/net/http_config.h"
 #include "base/quote.h"
 

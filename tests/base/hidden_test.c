@@ -1,4 +1,4 @@
-/* URLs and labels that may hold a secret, as people see them. */
+/* URLs and labels that may hold a secret, as they are shown. */
 #include "base/hidden.h"
 
 #include "tests/check.h"

@@ -78,7 +78,7 @@ TEST(strings)
 	buf_release(&b);
 }
 
-/* Whatever the bytes, another JSON reader takes the string. */
+/* Another JSON reader accepts a string of any bytes. */
 TEST(any_bytes_give_valid_json)
 {
 	struct buf b = { 0 };

@@ -176,7 +176,7 @@ struct tied {
 	size_t held;
 };
 
-/* Takes more; where it is refused it ends, and gives back what it held. */
+/* Takes more. If it is refused, it gives back all that it held, and ends. */
 static void take_or_end(void *ctx)
 {
 	struct tied *x = ctx;
@@ -186,7 +186,7 @@ static void take_or_end(void *ctx)
 		budget_give(&x->t.budget, x->held);
 }
 
-/* Two that hold something and want more: one of them ends at once, and the other goes on. */
+/* Two budgets hold memory and want more: one is refused at once, and the other goes on. */
 static void tie(bool elder)
 {
 	struct memory_pool *p = open_pool();
@@ -252,7 +252,7 @@ TEST(who_waits_in_another_line_is_not_waited_for)
 
 struct storm {
 	struct memory_pool *pool;
-	atomic_size_t used, peak; /* what all have taken and not given back */
+	atomic_size_t used, peak; /* taken by all and not given back */
 	atomic_uint holding, done, again, failed;
 };
 
@@ -346,7 +346,7 @@ TEST(whatever_fits_alone_gets_done_among_many)
 	memory_pool_close(s.pool);
 }
 
-/* Threads of one budget beside each other: all of it is covered, and counted once. */
+/* Several threads take from one budget at a time: every byte is covered and counted once. */
 struct shared {
 	struct storm *s;
 	struct budget *b;

@@ -1,7 +1,7 @@
 // The pages of alerts and rules, the way from an alert to its flame graph, and the pages of status.
 //
-// The profiles are the server's; the groups of rules stand in /api/v1/rules in Prometheus's shape,
-// so that each state is there whatever the machine does.
+// The profiles are the server's. The groups of rules are made up and replace the answer of
+// /api/v1/rules, so that each state occurs however busy the machine is.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import {
@@ -20,7 +20,7 @@ let at, dear;
 const EXPR = (name) => `cum_share(merge by (job) (cpu{job=~"de.*"}[1m]), {function="${name}"}) > 0`;
 
 before(async () => {
-	at = Math.floor(Date.now() / 1000) - 3; // what ended by then is stored
+	at = Math.floor(Date.now() / 1000) - 3; // profiles that ended by then are stored
 	const top = await api("query", { query: 'top(5, merge(cpu{job="demo"}[1m]))', time: at });
 	dear = top.result[0].rows[0].function;
 });
@@ -100,7 +100,7 @@ function groups() {
 	];
 }
 
-/** Opens a page; `rules` stands for what the server answers, null for the server's own answer. */
+/** Opens a page; `rules` replaces the server's answer, unless it is null. */
 const open = (t, path, rules = null, options = {}) =>
 	openFleet(t, path, { ...options, before: (page) => rules && answerRules(page, rules) });
 
@@ -201,7 +201,7 @@ test("a firing alert shows its window against the one before, as counted", async
 	await page.locator(".picked").waitFor();
 	assert.match(await page.locator(".picked").getAttribute("title"), new RegExp("highlighted"));
 	await shot(page, "alert");
-	// The view is its address.
+	// A reload shows the same.
 	await page.reload();
 	await flameReady(page);
 	await page.getByRole("link", { name: "Open in Compare" }).click();
@@ -240,7 +240,7 @@ test("an alert's link opens its expression at its time, with the flame graph bel
 	assert.ok(Math.abs(search.share / 100 - share) < 1e-3, `${search.share} % against ${share}`);
 	assert.deepEqual(problems, []);
 	await shot(page, "alert-explore");
-	// As the rules' own links are written, from anywhere.
+	// A link as rules write it, opened from elsewhere.
 	await page.goto(`${base}explore?${new URLSearchParams(want)}`);
 	await flameReady(page);
 	await page.getByRole("button", { name: "Over the time range instead" }).click();

@@ -1,5 +1,5 @@
-// Cost over time on Explore: what is drawn against query_range, and what a click, a drag and the
-// keyboard open against the API's answer for that window.
+// Cost over time on Explore. The chart is compared with query_range, and the window that a click, a
+// drag or a key opens with the API's answer for it.
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
@@ -25,7 +25,7 @@ const chart = (page) => page.evaluate(() => window.__epi.chart());
 const near = (a, b, what) =>
 	assert.ok(Math.abs(a - b) <= 1e-9 * Math.max(Math.abs(a), Math.abs(b), 1), `${what}: ${a}, ${b}`);
 
-/** Waits until the chart has lines with values, and gives them. */
+/** Waits until the chart has lines with values; returns the chart. */
 async function chartReady(page, lines = 1) {
 	await page.waitForFunction(
 		(n) => (window.__epi?.chart()?.columns ?? []).filter((c) => c.some((v) => v !== null)).length >= n,
@@ -34,7 +34,7 @@ async function chartReady(page, lines = 1) {
 	return chart(page);
 }
 
-/** Where on the page a time of the chart stands. */
+/** The place of a time of the chart on the page. */
 async function at(page, t) {
 	const over = page.locator(".chart-panel .u-over");
 	let box = await over.boundingBox();
@@ -46,13 +46,13 @@ async function at(page, t) {
 	return { x: box.x + (box.width * (t - w.start)) / (w.end - w.start), y: box.y + 30 };
 }
 
-/** A step that has a value, as the one before it has. */
+/** A step that has a value and follows one with a value. */
 const stepWithValue = (c, from) =>
 	c.times.findIndex((_, i) => i >= from && c.columns[0][i] !== null && c.columns[0][i - 1] !== null);
 
 const total = (query, w) => fleetTotal(query, w.from, w.to);
 
-/** What the flame graph's root is worth, once it is that of the window in the address. */
+/** The cost of the flame graph's root, once the graph is of the window in the address. */
 async function rootTotal(page, want) {
 	await page.waitForFunction(
 		(v) => window.__epi.drawn().find((n) => n.level === 0)?.total === v,
@@ -109,7 +109,7 @@ test("a drag merges its window, Shift zooms, a double click zooms out", async (t
 		await page.mouse.up();
 	};
 	const { start, end } = before.window;
-	// A fleet that has just begun fills the end of the chart only.
+	// A fleet that has just started fills only the end of the chart.
 	const since = before.times[before.columns[0].findIndex((v) => v !== null)];
 	const [a, b] = [Math.max(start, since - before.step), end - before.step];
 	await drag(a, b);
@@ -197,7 +197,7 @@ test("a name in the legend brings its line out, and a press narrows the query to
 	assert.deepEqual(problems, []);
 });
 
-/** One answer of query_range for all, with these values at the steps asked for. */
+/** Answers every query_range; `pick` chooses the steps that have values. */
 const answer = (pick) => async (route) => {
 	const asked = new URL(route.request().url()).searchParams;
 	const [start, end, step] = ["start", "end", "step"].map((k) => Number(asked.get(k)));
@@ -221,7 +221,7 @@ test("a single point is drawn, and so is one between gaps", async (t) => {
 	});
 	const c = await chartReady(page);
 	assert.deepEqual(c.isolated, [[20]]);
-	/** How far from the ground the colours are around a value of the chart. */
+	/** How much the colours around a value of the chart differ from the background. */
 	const inked = (time, value) =>
 		page.evaluate(
 			([when, v]) => {
@@ -362,7 +362,7 @@ test("narrow: nothing is wider than the screen, with a scrape open", async (t) =
 });
 
 test("the last label of the time axis is not cut off", async (t) => {
-	const to = Math.floor(Date.now() / 60000) * 60; // a label stands at the very end
+	const to = Math.floor(Date.now() / 60000) * 60; // a label is at the very end
 	const args = { query: QUERY, from: String(to - 120), to: String(to) };
 	const { page, problems } = await open(t, args, { viewport: { width: 1400, height: 900 } });
 	await chartReady(page);

@@ -14,7 +14,7 @@ import {
 
 const V1 = 'cpu{job="demo",version="v1"}';
 const V2 = 'cpu{job="demo",version="v2"}';
-const REGRESSED = "main.scoreItems"; // what v2 of the demo fleet does more of
+const REGRESSED = "main.scoreItems"; // v2 of the demo fleet does more of it
 
 after(closeBrowser);
 
@@ -43,9 +43,9 @@ test("version against version finds the planted regression, and counts both side
 	await flameReady(page);
 	await page.locator(".is-diff .vtable-body > div").first().waitFor();
 	const rows = await page.evaluate(() => window.__epi.table());
-	// Of the program's own functions: what the runtime does on a busy machine may be more.
+	// Only the program's own functions: on a busy machine the runtime's may change more.
 	const own = rows.filter((r) => r.function.startsWith("main."));
-	assert.equal(own[0].function, REGRESSED, "what regressed stands first");
+	assert.equal(own[0].function, REGRESSED, "the regression is first");
 	assert.ok(own[0].flat > 0);
 	const got = await totalsReady(page);
 	const want = { base: await total(V1, w.from, w.to), new: await total(V2, w.from, w.to) };
@@ -102,7 +102,7 @@ test("both charts have one scale, and mark their windows", async (t) => {
 	assert.ok(b.yMax >= highest && b.yMax <= highest * 1.2, `${b.yMax} for ${highest}`);
 	assert.deepEqual(n.mark, { start: Number(w.from), end: Number(w.to) });
 	assert.deepEqual(b.mark, { start: Number(w.from) - 120, end: Number(w.to) - 120 });
-	// A drag on the base's chart chooses its window, and leaves the other as it is.
+	// A drag on the base's chart chooses its window; the other window stays.
 	const box = await page.locator(".side.base .u-over").boundingBox();
 	await page.mouse.move(box.x + box.width * 0.25, box.y + 20);
 	await page.mouse.down();

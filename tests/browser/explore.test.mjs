@@ -19,6 +19,17 @@ import {
 
 after(closeBrowser);
 
+/** The flame graph that the API gives for QUERY in this window. */
+async function storedGraph(w) {
+	const data = await api("query", {
+		query: `merge(${QUERY})`,
+		start: w.from,
+		end: w.to,
+		max_nodes: 2048,
+	});
+	assert.equal(data.resultType, "profiles");
+	return data.result[0].flamebearer;
+}
 
 test("a first visit shows a flame graph, a chart and a table, and asks nobody else", async (t) => {
 	const { page, problems } = await open(t, "");
@@ -35,18 +46,12 @@ test("a first visit shows a flame graph, a chart and a table, and asks nobody el
 	await shot(page, "first");
 });
 
-test("every node stands where the API's numbers put it", async (t) => {
+test("every node is where the API's numbers put it", async (t) => {
 	const w = fixedWindow(300);
 	const { page, problems } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
-	const data = await api("query", {
-		query: `merge(${QUERY})`,
-		start: w.from,
-		end: w.to,
-		max_nodes: 2048,
-	});
-	assert.equal(data.resultType, "profiles");
-	const nodes = decode(data.result[0].flamebearer);
+	const graph = await storedGraph(w);
+	const nodes = decode(graph);
 	const { width } = await page.evaluate(() => window.__epi.flame());
 	const scale = width / nodes[0].total;
 	const shown = await drawn(page);
@@ -67,8 +72,8 @@ test("every node stands where the API's numbers put it", async (t) => {
 	}
 	const wide = nodes.filter((n) => n.total * scale >= 1).length;
 	const levels = new Set(shown.map((s) => s.level)).size;
-	if (levels === data.result[0].flamebearer.levels.length)
-		// else some are scrolled away
+	if (levels === graph.levels.length)
+		// else some are scrolled out of view
 		assert.ok(shown.length >= wide, `${shown.length} drawn, ${wide} wider than a pixel`);
 	assert.deepEqual(problems, []);
 });
@@ -113,17 +118,11 @@ test("a search shows the matched share", async (t) => {
 	const w = fixedWindow(300);
 	const { page } = await open(t, explore({ query: QUERY, ...w, view: "flame" }));
 	await flameReady(page);
-	const data = await api("query", {
-		query: `merge(${QUERY})`,
-		start: w.from,
-		end: w.to,
-		max_nodes: 2048,
-	});
-	const nodes = decode(data.result[0].flamebearer);
+	const nodes = decode(await storedGraph(w));
 	const name = nodes
 		.filter((n) => n.level === 2 && n.name !== "other")
 		.sort((a, b) => b.total - a.total)[0].name;
-	// The share by hand: outermost matches only.
+	// The same share computed here, from outermost matches only.
 	const hits = nodes.filter((n) => n.level > 0 && n.name === name);
 	const outer = hits.filter(
 		(n) => !hits.some((o) => o.level < n.level && o.x <= n.x && n.x + n.total <= o.x + o.total),
@@ -191,7 +190,7 @@ test("the picker writes the query", async (t) => {
 	);
 	assert.equal(await page.getByRole("combobox", { name: "Query" }).inputValue(), QUERY);
 	await page.getByRole("combobox", { name: "One line per value of" }).selectOption("version");
-	// The chart ends with the last whole step: a fleet that has just begun is asked again.
+	// The chart ends with the last whole step, so a fleet that has just started is asked again.
 	const both = page.locator(".legend").filter({ hasText: "v1" }).filter({ hasText: "v2" });
 	for (let i = 0; i < 20 && !(await both.isVisible()); i++) {
 		await page.waitForTimeout(2000);
@@ -248,7 +247,7 @@ test("costs of CPU are times, and their chart is in cores", async (t) => {
 
 test("a selection that cost nothing says so, and one that is not stored too", async (t) => {
 	const w = fixedWindow(120);
-	// Whether the server was busy in these two minutes is its own affair: the answer is made idle.
+	// The server may have been busy in these two minutes, so the test makes up an idle answer.
 	const idle = {
 		json: {
 			status: "success",

@@ -1,5 +1,5 @@
 // The flame graph: looks, colours, the card, the menu by keyboard, exports, and its speed with
-// more than 100,000 nodes. The profiles are made here and pushed into servers of their own.
+// more than 100,000 nodes. The tests make the profiles and push them into a server that they start.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
@@ -19,7 +19,7 @@ import {
 import { cpuProfile } from "./pprof.mjs";
 
 const FRAME_MS = 8;
-/** A machine that does other things holds frames up: the best round counts. */
+/** The best round counts, because the machine may do other things. */
 const ROUNDS = 15;
 
 let server;
@@ -46,7 +46,7 @@ async function push(job, profile) {
 	assert.equal(response.status, 200, await response.text());
 }
 
-/** A tree small enough to know: recursion, two files, names of three languages. */
+/** A small tree: recursion, two files, names of three languages. */
 function small() {
 	const functions = [
 		{ name: "main.main", file: "/src/main.go", line: 10 },
@@ -89,7 +89,7 @@ function large() {
 			}
 			return;
 		}
-		// What is left of the paths at the greatest depth: siblings.
+		// At the greatest depth the remaining paths become siblings.
 		for (let k = 0; k < paths; k++) {
 			const leaf = (stack[stack.length - 1] + 1 + k) % functions.length;
 			samples.push({ stack: [...stack, leaf], value: (1 + random(9)) * 10e6 });
@@ -133,7 +133,7 @@ test("the frames of 100,000 nodes take 8 ms of script at most", async (t) => {
 			return frames.slice(n - framesDrawn);
 		}, n);
 	const at = (times, q) => times.sort((a, b) => a - b)[Math.floor(q * (times.length - 1))];
-	// Of the script's thread, so that others on the machine do not count.
+	// Time of the script's thread, so that other programs do not count.
 	const cdp = await page.context().newCDPSession(page);
 	await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
 	const script = async () =>
@@ -159,7 +159,7 @@ test("the frames of 100,000 nodes take 8 ms of script at most", async (t) => {
 	const canvas = page.getByRole("img", { name: /Flame graph/ });
 	await canvas.focus();
 	const quiet = async () => {
-		// Until the animation's last frame.
+		// Waits for the animation's last frame.
 		for (let last = -1, now = await mark(); now !== last; now = await mark()) {
 			last = now;
 			await page.waitForTimeout(60);
@@ -238,7 +238,7 @@ test("orientation, order and recursion change what is drawn", async (t) => {
 	await page.keyboard.press("Escape");
 	await page.getByRole("dialog").waitFor({ state: "detached" });
 	await shot(page, "flame");
-	// A click finds what is drawn there, and up is up.
+	// A click finds the node that is drawn there, and the up key moves up on the screen.
 	await clickNode(page, flame.find((n) => n.name === "app/tree.walk"));
 	await page.waitForURL(/[?&]zoom=/);
 	await settled(page);
@@ -254,7 +254,7 @@ test("orientation, order and recursion change what is drawn", async (t) => {
 	await page.getByText(/^app\/tree\.walk, 450 ms/).waitFor({ state: "attached" });
 	await page.keyboard.press("Escape");
 	await page.waitForFunction(() => !location.search.includes("zoom="));
-	// The address alone gives the same picture; without its parameters there is the first again.
+	// A reload gives the same picture; without the parameters it is the first one again.
 	await page.reload();
 	await flameReady(page);
 	assert.deepEqual(await drawn(page), flame);
@@ -284,7 +284,7 @@ test("colours say package, file or share", async (t) => {
 	assert.notDeepEqual(byShare, byPackage);
 	assert.equal(byShare["0 total"], byShare["1 main.main"], "both are all of it");
 	assert.notEqual(byShare[WALK], byShare["1 main.main"]);
-	// Of an answer with files the hue is the file's; the pixels are what was asked for.
+	// If the answer has files, the hue is the file's. The canvas has the colours that were asked for.
 	const data = await api(server.base, "query", { query: `merge(${SMALL}[1h])`, files: "true" });
 	await page.getByRole("radio", { name: "File" }).check();
 	await page.waitForURL(/[?&]color=file/);

@@ -1,20 +1,18 @@
-// What the browser tests share: Chromium, pages that report what goes wrong on them, servers of
-// their own, and what is drawn.
+// The browser tests share this: Chromium, pages that report what goes wrong on them, servers, and
+// the picture that a page drew.
 //
 //   EPI_URL       address of a running server, with its route prefix; it scrapes the jobs demo
 //                 (version v1 and v2) and epimetheus, and has done so for some intervals
-//   EPI_BUILD     has the program, for tests that start a server of their own
+//   EPI_BUILD     has the program, for tests that start a server
 //   EPI_CHROMIUM  the browser, /usr/bin/chromium unless given
-//   EPI_PAGE      a built page (web/ui/build.mjs OUTDIR: its dist) in the place of the servers' own
+//   EPI_PAGE      a built page (OUTDIR/dist of web/ui/build.mjs) to test instead of the servers'
 //   EPI_SHOTS     a directory for screenshots, none unless given
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import { tmpdir } from "node:os";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+
+export { startServer } from "../server.mjs";
 
 export const WAIT_MS = 60000;
 export const FLEET = (process.env.EPI_URL ?? "http://127.0.0.1:7272").replace(/\/*$/, "/");
@@ -65,7 +63,7 @@ async function servePage(page, origin) {
 	});
 }
 
-/** Where a file uses pages: `after(closeBrowser)`. */
+/** Each file that opens pages calls `after(closeBrowser)`. */
 export const closeBrowser = async () => browser?.close();
 
 export async function shot(page, name) {
@@ -73,7 +71,7 @@ export async function shot(page, name) {
 		await page.screenshot({ path: join(process.env.EPI_SHOTS, `${name}.png`) });
 }
 
-/** What the API at `base` answers. */
+/** The data of an answer of the API at `base`. */
 export async function api(base, name, args = {}) {
 	const response = await fetch(`${base}api/v1/${name}?${new URLSearchParams(args)}`);
 	const body = await response.json();
@@ -89,7 +87,7 @@ export const fleetApi = (name, args) => api(FLEET, name, args);
 export const openFleet = (t, path, options) => openPage(t, FLEET + path, options);
 export const explore = (args) => "explore?" + new URLSearchParams(args);
 
-/** What the profiles of a query cost from `start` to `end`; 0 where there are none. */
+/** The cost of a query's profiles from `start` to `end`; 0 if there are none. */
 export async function fleetTotal(query, start, end) {
 	const data = await fleetApi("query", { query: `merge(${query})`, start, end });
 	return data.result[0]?.total ?? 0;
@@ -99,9 +97,9 @@ export async function fleetTotal(query, start, end) {
 
 export const params = (page) => Object.fromEntries(new URL(page.url()).searchParams);
 
-/** A window that stands still, so that the page and the test ask the same. */
+/** A window with fixed ends, so that the page and the test ask the same. */
 export function fixedWindow(seconds) {
-	const to = Math.floor(Date.now() / 1000) - 3; // what ended by then is stored
+	const to = Math.floor(Date.now() / 1000) - 3; // profiles that ended by then are stored
 	return { from: String(to - seconds), to: String(to) };
 }
 
@@ -109,7 +107,7 @@ export function fixedWindow(seconds) {
 
 export const drawn = (page) => page.evaluate(() => window.__epi.drawn());
 
-/** Waits until there is one, and two looks in a row see the same picture. */
+/** Waits until there is a flame graph that no longer changes. */
 export async function flameReady(page) {
 	await page.waitForFunction(() => (window.__epi?.flame()?.nodes.length ?? 0) > 1);
 	await settled(page);
@@ -140,7 +138,7 @@ export async function clickNode(page, node, options) {
 	await page.mouse.click(x, y, options);
 }
 
-/** Decodes a flamebearer of one profile on its own: name, level, x, total of every node. */
+/** Decodes the flamebearer of one profile: name, level, x, total and self of every node. */
 export function decode(fb) {
 	const out = [];
 	fb.levels.forEach((row, level) => {
@@ -156,52 +154,7 @@ export function decode(fb) {
 
 /* ---- servers ---- */
 
-/** For `pprof_config`: of all profiles the heap alone, which takes no time to measure. */
+/** For `pprof_config`: only the heap profile, which takes no time to measure. */
 export const HEAP_ALONE =
 	"{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " +
 	"goroutine: {enabled: false}}";
-
-export function freePort() {
-	return new Promise((done) => {
-		const s = createServer();
-		s.listen(0, "127.0.0.1", () => {
-			const { port } = s.address();
-			s.close(() => done(port));
-		});
-	});
-}
-
-/**
- * Starts a server with a directory of its own: `files` are written there, "e.yml" is its
- * configuration. Gives its address and `stop`, which also removes the directory.
- */
-export async function startServer({ files, flags = [], prefix = "/" }) {
-	const dir = mkdtempSync(join(tmpdir(), "epi-browser-"));
-	for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
-	const port = await freePort();
-	const base = `http://127.0.0.1:${port}${prefix}`;
-	const server = spawn(
-		join(process.env.EPI_BUILD ?? "build", "epimetheus"),
-		[
-			`--config.file=${join(dir, "e.yml")}`,
-			`--storage.tsdb.path=${join(dir, "data")}`,
-			`--web.listen-address=127.0.0.1:${port}`,
-			`--web.external-url=${base}`,
-			...flags,
-		],
-		{ stdio: ["ignore", "ignore", "pipe"] },
-	);
-	await new Promise((done, fail) => {
-		let log = "";
-		server.stderr.on("data", (d) => {
-			log += d;
-			if (/msg=ready\b/.test(log)) done();
-		});
-		server.on("close", () => fail(new Error(log)));
-	});
-	const stop = async () => {
-		if (server.kill()) await once(server, "close"); // it writes until then
-		rmSync(dir, { recursive: true, force: true });
-	};
-	return { base, dir, stop };
-}

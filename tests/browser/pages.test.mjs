@@ -24,7 +24,7 @@ const many = JSON.stringify([
 	},
 	{ targets: ["127.0.0.1:2", "127.0.0.1:3"], labels: { zone: "us" } },
 ]);
-// The intervals are long: the targets never answer, and need not be asked in the test.
+// The intervals are long, because these targets never answer.
 const config = `
 global: {scrape_interval: 1h, scrape_timeout: 1s}
 scrape_configs:
@@ -112,12 +112,12 @@ test("three thousand targets do not stall the page", async (t) => {
 	assert.equal(await endpoints.count(), 50);
 	await pool(page, "many").getByRole("button", { name: "Show 50 more" }).click();
 	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 100);
-	// One keystroke after another, each in far less than the seconds a frozen page takes.
+	// One key after another; on a frozen page each would take seconds.
 	await page.getByLabel("Filter targets").pressSequentially("127.0.0.1:22999");
 	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 1);
 	assert.match(await endpoints.first().innerText(), /127\.0\.0\.1:22999/);
 	assert.equal(params(page).filter, "127.0.0.1:22999");
-	// Of five the quickest counts: another program may have the processor meanwhile.
+	// The quickest of five counts, because other programs may use the processor.
 	const took = await page.evaluate(async () => {
 		const input = document.querySelector("input[aria-label='Filter targets']");
 		const all = [];
@@ -216,7 +216,7 @@ const PATHS = [
 	"flags",
 ];
 
-/** What stands beyond the right edge, where nothing scrolls to it. */
+/** The elements beyond the right edge that cannot be scrolled into view. */
 function cutOff() {
 	const main = document.querySelector("main");
 	const reached = (e) => {
@@ -329,7 +329,7 @@ test("the tree of calls, by keyboard, has the API's numbers", async (t) => {
 		const leaf = n.below.every((c) => c.total === 0);
 		assert.equal(row.expanded === null, leaf, name);
 	};
-	// At first the heaviest path is expanded: its nodes, each with all beside it.
+	// At first the heaviest path is expanded.
 	const first = await shownRows(page);
 	let row = 0;
 	for (let n = root; n && row < first.length; n = n.below[0]) check(first[row++], n);
@@ -341,7 +341,7 @@ test("the tree of calls, by keyboard, has the API's numbers", async (t) => {
 	await page.keyboard.press("ArrowLeft");
 	await page.waitForFunction(() => document.querySelectorAll(".outline [aria-level]").length === 1);
 	await page.keyboard.press("ArrowRight");
-	// The first child is expanded as it was; collapsed, only the root's children are left.
+	// The first child is still expanded; after it is collapsed, only the root's children are left.
 	await page.keyboard.press("ArrowRight");
 	await page.keyboard.press("ArrowLeft");
 	await page.waitForFunction(() => !document.querySelector(".outline [aria-level='3']"));
@@ -481,7 +481,7 @@ test("TSDB: what is stored and kept, and which labels make the series", async (t
 	const flags = await api(server.base, "status/flags");
 	assert.equal(await value("Kept for").innerText(), flags["storage.tsdb.retention.time"]);
 	assert.equal(await value("Kept up to").innerText(), "no limit");
-	// Targets are scraped while the page is read, so that there may be more by the second.
+	// Scrapes go on while the test reads, so the second count may be larger.
 	const after = await counts();
 	const rows = page.locator(".counts", { hasText: "Labels with the most values" }).locator("tbody tr");
 	assert.ok((await rows.count()) > 2);

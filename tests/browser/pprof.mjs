@@ -1,4 +1,4 @@
-// Writes pprof profiles, for tests that need one of their own making.
+// Writes pprof profiles, for tests that push them.
 import { gzipSync } from "node:zlib";
 
 function varint(out, v) {

@@ -1,4 +1,4 @@
-// Drives what queries are written and asked with, and checks it against the API.
+// Writing and asking queries: the field, completion, the label browser, checked against the API.
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
@@ -18,14 +18,13 @@ import {
 
 after(closeBrowser);
 
-
 test("a slow query can be given up and asked again", async (t) => {
 	let slow = true;
 	const { page, problems } = await open(t, explore({ query: QUERY, ...fixedWindow(120) }), {
 		before: (p) =>
 			p.route("**/api/v1/query?*", async (route) => {
 				if (!slow) return route.continue();
-				// Never answered: the page has to give it up.
+				// Never answered; the page has to cancel it.
 			}),
 	});
 	const aborted = page.waitForEvent("requestfailed", (r) => r.url().includes("/api/v1/query?"));
@@ -38,7 +37,7 @@ test("a slow query can be given up and asked again", async (t) => {
 	await page.getByRole("button", { name: "Run again" }).click();
 	await flameReady(page);
 	assert.equal(await page.getByText("Cancelled.").count(), 0);
-	// A refresh that is given up leaves what was there.
+	// A cancelled refresh leaves the old answer.
 	slow = true;
 	await page.getByRole("button", { name: "Run", exact: true }).click();
 	await page.getByRole("button", { name: "Cancel", exact: true }).click();
@@ -54,7 +53,7 @@ const field = (page) => page.getByRole("combobox", { name: "Query", exact: true 
 const offers = (page) => page.getByRole("listbox", { name: "Completions" }).getByRole("option");
 const chosen = (page) => new URL(page.url()).searchParams.get("query");
 
-/** Types, and waits until `text` is what Enter would choose. */
+/** Types, and waits until Enter would choose `text`. */
 async function typeUntil(page, keys, text) {
 	await page.keyboard.type(keys);
 	await marked(page, text);
@@ -68,7 +67,7 @@ async function marked(page, text) {
 	}, text);
 }
 
-/** What Chromium says of answers that find fault with a query is no fault of the page. */
+/** The problems, without Chromium's messages about answers that refuse a query. */
 const real = (problems) => problems.filter((p) => !/status of 40[04]/.test(p));
 
 test("a query is written by keyboard, and its answer is the API's", async (t) => {
@@ -101,7 +100,7 @@ test("a query is written by keyboard, and its answer is the API's", async (t) =>
 	await shot(page, "completion");
 	await page.keyboard.press("Enter");
 	await page.keyboard.type("))");
-	// As it stands, in backquotes: a name's dots and brackets are no expression.
+	// The name is quoted as it is, in backquotes: its dots and brackets are not an expression.
 	const exact = /^\w+$/.test(code) ? `"^${code}$"` : `\`^\\Q${code}\\E$\``;
 	const query = `merge(focus(cpu{job="demo"}, ${exact}))`;
 	assert.equal(await field(page).inputValue(), query);
@@ -155,7 +154,7 @@ test("functions and words of the language are offered with what they take", asyn
 	await page.keyboard.press("Enter");
 	await typeUntil(page, "cp", "cpu");
 	await page.keyboard.press("Enter");
-	await page.keyboard.type(")"); // over the one that is there
+	await page.keyboard.type(")"); // moves over the existing one
 	await typeUntil(page, ", {fu", "function");
 	assert.equal(await field(page).inputValue(), "cum_share(merge(cpu), {fu)");
 	await page.keyboard.press("Escape");
@@ -199,12 +198,12 @@ test("what is wrong is underlined where the server says, while typing", async (t
 	);
 	assert.equal(await field(page).getAttribute("aria-invalid"), "true");
 	await shot(page, "wrong");
-	// A selector is sent inside of merge(): its error stands where it was written.
+	// A selector is sent inside merge(). Its error is shown where the user wrote it.
 	await field(page).fill('cpu{job=~"("}');
 	await page.keyboard.press("Enter");
 	await page.getByRole("alert").waitFor();
 	assert.equal(await wrong.textContent(), '"("');
-	// The copy breaks its lines where the field does, or the underline stood elsewhere.
+	// The copy must break its lines where the field does, else the underline is in a wrong place.
 	const long = `flat(merge(cpu{job=~"${"demo|".repeat(90)}"}))`;
 	await field(page).fill(long);
 	const [copy, own] = await Promise.all(
@@ -289,7 +288,7 @@ test("the label browser counts as the API does, and a press changes the query", 
 			`${n.name} is ${n.w} px wide`,
 		);
 	}
-	// The other values stay in sight, and are added with Shift.
+	// The other values stay visible; Shift adds them.
 	const pressed = values(page, "version").getByRole("button", { pressed: true });
 	assert.equal((await pressed.innerText()).split(/\s/)[0], one);
 	await values(page, "version")

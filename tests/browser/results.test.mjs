@@ -1,5 +1,5 @@
-// What a query gave, and what is done with it: edits of the query by menu and chips, the sandwich
-// of a function, groups, significance and permalinks, each against the API's numbers.
+// The result of a query: edits by menu and chips, the sandwich of a function, groups, significance
+// and permalinks, each checked against the API's numbers.
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
@@ -25,7 +25,7 @@ const times = (w) => ({ start: w.from, end: w.to });
 const total = async (query, when) =>
 	Number((await api("query", { query: `total(${query})`, ...when })).result[0]?.value[1] ?? 0);
 
-/** The widest drawn function that is not as wide as everything, and no runtime's. */
+/** The widest function of package main that is narrower than the root. */
 async function someFunction(page) {
 	const width = await page.evaluate(() => window.__epi.flame().width);
 	return (await drawn(page))
@@ -45,7 +45,24 @@ const queryIs = (page, want) =>
 		want,
 	);
 
-/** Waits until the root of what is drawn holds this much. */
+/** Presses Share and reads the clipboard. */
+async function copiedLink(page) {
+	await flameReady(page);
+	await page.getByRole("button", { name: "Share" }).click();
+	await page.getByText("Link copied").waitFor();
+	return page.evaluate(() => navigator.clipboard.readText());
+}
+
+/** Opens the link, and compares its flame graph with that of `page`. */
+async function checkSamePicture(t, page, link, problems) {
+	const picture = await drawn(page);
+	const other = await open(t, link.slice(base.length));
+	await flameReady(other.page);
+	assert.deepEqual(await drawn(other.page), picture);
+	assert.deepEqual([...problems, ...other.problems], []);
+}
+
+/** Waits until the root of the flame graph costs this much. */
 const rootIs = (page, want) =>
 	page.waitForFunction((n) => window.__epi.node(0)?.total === n, want);
 
@@ -158,7 +175,7 @@ test("an alert on a function opens as the rule would see it", async (t) => {
 	const share = Number(now.result[0].value[1]);
 	assert.ok(share < Number(over), `${share} now, fires above ${over}`);
 	await page.getByText("The expression gives nothing at this time.").waitFor();
-	await flameReady(page); // what it measures stands below
+	await flameReady(page); // the graph of what it measures is below
 	assert.deepEqual(problems, []);
 });
 
@@ -220,7 +237,7 @@ test("a sandwich's halves and tables are the API's callers and callees", async (
 		assert.deepEqual([root.name, root.total], [inner, want]);
 		assert.equal(want, row.cum, "both are what it costs with all it calls");
 	}
-	// Each level of callers holds what passed through it; the outermost is the server's root.
+	// Each level of callers has the cost that passed through it; the outermost is the server's root.
 	const drawnCallers = await page.evaluate(() => window.__epi.drawn("callers"));
 	assert.ok(drawnCallers.some((n) => n.name === name && n.level > 1), "its outermost caller");
 	const byLevel = (l) =>
@@ -247,7 +264,7 @@ test("a sandwich's halves and tables are the API's callers and callees", async (
 		row.flat,
 	);
 	await shot(page, "sandwich");
-	// On to a callee by its row, back by the browser.
+	// A row opens a callee; the browser's back button returns.
 	await page.getByRole("region", { name: "Callees" }).locator(".vtable-body > div").first().click();
 	await page.getByRole("heading", { name: rows[0].name, exact: true }).waitFor();
 	await page.goBack();
@@ -267,7 +284,7 @@ test("a sandwich shows nothing of another function's while its own is asked for"
 	const fn = "main.newHandler.func1.1";
 	const { page } = await open(t, explore({ query: QUERY, ...w, fn }));
 	await halves(page);
-	await page.route(/callers|callees|filename/, () => {}); // from here on nothing is answered
+	await page.route(/callers|callees|filename/, () => {}); // from here on the server does not answer
 	await page.getByRole("region", { name: "Callees" }).locator(".vtable-body > div").first().click();
 	await page.getByRole("heading", { name: fn, exact: true }).waitFor({ state: "detached" });
 	await page.locator(".half.callers", { hasText: "Loading…" }).waitFor();
@@ -314,7 +331,7 @@ test("a group by a sample's label is one graph with the values below the root", 
 	assert.ok(first.length >= 3);
 	assert.equal(params(page).el, "all");
 	await shot(page, "group");
-	// One element alone, then one value for good.
+	// First one element alone, then one value as a matcher.
 	const [name, cost] = [...want].sort((a, b) => b[1] - a[1])[0];
 	const select = page.getByRole("combobox", { name: "Which result" });
 	const options = await select.locator("option").allTextContents();
@@ -331,7 +348,7 @@ test("a group by a sample's label is one graph with the values below the root", 
 
 /* ---- significance ---- */
 
-/** Of a window that ends now, once the fleet's history is long enough to judge it. */
+/** The intervals of a window that ends now. Waits until there are enough profiles for a verdict. */
 async function judgedIntervals(sides, seconds) {
 	for (let tries = 0; ; tries++) {
 		const w = fixedWindow(seconds);
@@ -368,7 +385,7 @@ test("a difference says of each function: changed, not by more, or cannot tell",
 	await page.getByRole("columnheader", { name: "Significance" }).click();
 	await page.getByRole("columnheader", { name: /Significance.*▼/ }).waitFor();
 	const rows = page.locator(".vtable-body > div");
-	// What the server puts first: changed ones by their change, then by how far bounds reach.
+	// The server's order: changed functions by their change, the others by their bounds.
 	const first = low[0].metric;
 	const [from, to] = [Number(low[0].value[1]), high.get(first.function)];
 	const want = {
@@ -387,7 +404,7 @@ test("a difference says of each function: changed, not by more, or cannot tell",
 	for (const text of words)
 		assert.match(text, /^([+−][\d.]+ pp|not by more than [\d.]+ pp|cannot tell yet)$/);
 	await shot(page, "significance");
-	// Too short a window: the reason is said.
+	// The window is too short, and the page says so.
 	const short = { from: String(Number(w.to) - 40), to: w.to };
 	await page.goto(
 		base + "compare?" + new URLSearchParams({ ...sides, ...short, shift: "0", view: "table" }),
@@ -445,19 +462,12 @@ test("a permalink opens the same picture, whatever the time", async (t) => {
 		explore({ query: QUERY, range: "5m", view: "flame", refresh: "30s" }),
 		{ permissions: ["clipboard-read", "clipboard-write"] },
 	);
-	await flameReady(page);
-	await page.getByRole("button", { name: "Share" }).click();
-	await page.getByText("Link copied").waitFor();
-	const link = await page.evaluate(() => navigator.clipboard.readText());
+	const link = await copiedLink(page);
 	const got = new URL(link).searchParams;
 	assert.equal(Number(got.get("to")) - Number(got.get("from")), 300);
 	assert.equal(got.get("range"), null);
 	assert.equal(got.get("refresh"), null);
-	const picture = await drawn(page);
-	const other = await open(t, link.slice(base.length));
-	await flameReady(other.page);
-	assert.deepEqual(await drawn(other.page), picture);
-	assert.deepEqual([...problems, ...other.problems], []);
+	await checkSamePicture(t, page, link, problems);
 });
 
 test("a permalink of a comparison keeps both windows", async (t) => {
@@ -467,18 +477,11 @@ test("a permalink of a comparison keeps both windows", async (t) => {
 		"compare?" + new URLSearchParams({ ...sides, range: "5m", view: "flame" }),
 		{ permissions: ["clipboard-read", "clipboard-write"] },
 	);
-	await flameReady(page);
-	await page.getByRole("button", { name: "Share" }).click();
-	await page.getByText("Link copied").waitFor();
-	const link = await page.evaluate(() => navigator.clipboard.readText());
+	const link = await copiedLink(page);
 	const got = Object.fromEntries(new URL(link).searchParams);
 	assert.equal(got.from - got.bfrom, 300);
 	assert.equal(got.bto, got.from);
-	const picture = await drawn(page);
-	const other = await open(t, link.slice(base.length));
-	await flameReady(other.page);
-	assert.deepEqual(await drawn(other.page), picture);
-	assert.deepEqual([...problems, ...other.problems], []);
+	await checkSamePicture(t, page, link, problems);
 });
 
 test("without a clipboard the link stands in a field", async (t) => {

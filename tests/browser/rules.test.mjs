@@ -1,4 +1,4 @@
-// Rules of a server of its own on the pages of alerts and rules, and the link of an alert as an
+// The pages Alerts and Rules of a server that this test starts, and the link of an alert as an
 // Alertmanager gets it, followed to the flame graph.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
@@ -32,14 +32,13 @@ groups:
       - {record: "job:heap:total", expr: "total(merge by (job) (heap))"}
 `;
 
-
-/** A demo program that the other tests' server scrapes; its heap takes a second reader. */
+/** The address of a demo program. Two servers may read its heap at once. */
 async function demo() {
 	const { activeTargets } = await fleetApi("targets");
 	return new URL(activeTargets.find((a) => a.labels.job === "demo").scrapeUrl).host;
 }
 
-/** What was posted to the Alertmanager, by alert name. */
+/** The alerts that the Alertmanager received, by name. */
 const posted = new Map();
 const alertmanager = createServer((request, response) => {
 	let body = "";

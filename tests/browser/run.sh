@@ -60,13 +60,16 @@ if [ -z "${EPI_URL:-}" ]; then
 	sleep 4 # the tests look at windows that ended three seconds ago
 fi
 
-rm -f "$node_dir"/*.test.mjs
-cp tests/browser/*.mjs "$node_dir"/
+# The copies find playwright-core above them, and server.mjs as in the tree.
+rm -rf "$node_dir/browser"
+mkdir -p "$node_dir/browser"
+cp tests/browser/*.mjs "$node_dir/browser/"
+cp tests/server.mjs "$node_dir/"
 EPI_BUILD=$(realpath "${EPI_BUILD:-build}")
 export EPI_BUILD
-# What measures the script's time runs alone.
+# Tests that measure the script's time run alone.
 alone=() others=()
-for file in "$node_dir"/${EPI_TEST:-*}.test.mjs; do
+for file in "$node_dir/browser/"${EPI_TEST:-*}.test.mjs; do
 	case $file in
 	*/flame.test.mjs) alone+=("$file") ;;
 	*) others+=("$file") ;;

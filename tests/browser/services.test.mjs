@@ -1,4 +1,4 @@
-// Services: every number of the overview against the API's, and where its links lead.
+// Services: every number of the overview against the API's, and the targets of its links.
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
@@ -21,7 +21,7 @@ const loaded = async (page) => {
 	await page.locator(".fleet:not(.busy)").waitFor();
 	await page.waitForFunction(published);
 };
-/** What is published follows what is drawn: each thing that is not known is a dash in its row. */
+/** True when window.__epi has the drawn rows: each unknown value is a dash in its row. */
 function published() {
 	const drawn = [...document.querySelectorAll(".fleet .vtable-body > [role=row]")];
 	const unknown = (r) =>
@@ -88,7 +88,7 @@ test("cores are CPU time over time, and the sparkline is its steps", async (t) =
 		const points = row.spark.filter((v) => typeof v === "number");
 		assert.equal(points.length, m.values.length);
 		m.values.forEach(([, v], i) => assert.ok(Math.abs(points[i] - Number(v) / 1e9) < 1e-9));
-		// The mean over the steps that have profiles, and one that is missing between two.
+		// The mean counts steps with profiles, and a missing step between two of them.
 		const covered = row.spark.filter((v) => v !== null).length;
 		const mean = m.values.reduce((s, [, v]) => s + Number(v), 0) / 1e9 / covered;
 		assert.ok(Math.abs(row.cores - mean) < 1e-9, `${row.cores} against ${mean}`);
@@ -195,7 +195,7 @@ test("what takes long shows how far it is, and can be given up", async (t) => {
 test("what takes long says so in every round, also where nothing of it is here", async (t) => {
 	const { page } = await openPage(t, services({ by: "job", range: "5m" }));
 	await loaded(page);
-	await page.route(/api\/v1\/(query|alerts)/, () => {}); // from here on nothing is answered
+	await page.route(/api\/v1\/(query|alerts)/, () => {}); // from here on the server does not answer
 	for (let i = 0; i < 2; i++) {
 		await page.getByRole("button", { name: "Earlier" }).click();
 		const status = page.getByRole("status").filter({ hasText: /^0 of \d+ answers/ });

@@ -1,4 +1,4 @@
-// The page of targets, of a server of its own: what relabelling did, and to whom.
+// The page Targets of a server that this test starts: the steps of relabelling.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { gzipSync } from "node:zlib";

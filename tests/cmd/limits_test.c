@@ -25,7 +25,6 @@
 #include <unistd.h>
 
 #include "base/fs.h"
-#include "base/log.h"
 #include "tests/check.h"
 
 #define CANNOT_LIMIT 125

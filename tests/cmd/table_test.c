@@ -94,7 +94,7 @@ TEST(tables)
 		"1.50s  \xe2\x80\xa6g/json.Marshal  a\\tb\\n\n"
 		"   12  gr\xc3\xb6\xc3\x9f"
 		"e\n");
-	check_table(5, /* numbers are never cut, names not to nothing */
+	check_table(5, /* numbers are never cut; names keep some characters */
 		"value  function      job\n"
 		"1.50s  \xe2\x80\xa6son.Marshal  a\\tb\\n\n"
 		"   12  gr\xc3\xb6\xc3\x9f"

@@ -103,7 +103,7 @@ TEST(a_broken_file_keeps_its_last_targets_also_across_an_apply)
 	fixture_release(&f);
 }
 
-/* What the other documents give is published, and yet the source does not look well. */
+/* The groups of the other documents are published, and the source counts as failing. */
 TEST(a_file_that_is_broken_from_the_start_is_a_failure)
 {
 	static const char *const failing = "epimetheus_discovery_sources_failing{provider=\"file\"}";
@@ -201,7 +201,7 @@ TEST(jobs_share_dns_names)
 	dns_server_stop(&server);
 }
 
-/* What stands in both configurations goes on: it is not even read again. */
+/* A source in both configurations goes on: its file is not read again. */
 TEST(a_source_in_both_configurations_goes_on)
 {
 	static const char reads[] = "epimetheus_discovery_file_reads_total";

@@ -1,7 +1,7 @@
 #include "discovery/relabel.h"
 #include "tests/check.h"
 
-/* Rules in YAML flow style, a set, and what becomes of it ("" for dropped). */
+/* Rules in YAML flow style, a set, and the result ("" for dropped). */
 struct row {
 	const char *rules;
 	const char *before[16]; /* name, value, ... */
@@ -77,7 +77,7 @@ static const struct row actions_rows[] = {
 	  { "a", "no name" }, "{a=\"no name\"}" },
 	{ "[{source_labels: [a], regex: '(.*)', target_label: '$1', replacement: ''}]",
 	  { "a", "b", "b", "gone" }, "{a=\"b\"}" },
-	/* $1_x is the group named 1_x, which is none; ${1}_x is what was meant; $$ is a dollar */
+	/* $1_x is the group named 1_x, which does not exist; ${1}_x is group 1; $$ is a dollar */
 	{ "[{source_labels: [a], target_label: d, replacement: '$1_x'}]", { "a", "foo" },
 		"{a=\"foo\"}" },
 	{ "[{source_labels: [a], target_label: d, replacement: '${1}_x'}]", { "a", "foo" },

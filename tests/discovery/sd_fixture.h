@@ -141,7 +141,7 @@ static inline void expect(struct fixture *f, size_t job, const char *want)
 	mutex_unlock(&f->lock);
 }
 
-/* That nothing else is delivered for a while. */
+/* Checks that nothing else is delivered for a while. */
 static inline void expect_still(struct fixture *f, size_t job, const char *want, int64_t ns)
 {
 	int64_t deadline = clock_monotonic_ns() + ns;

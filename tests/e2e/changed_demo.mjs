@@ -1,9 +1,9 @@
-// changed() on the demo fleet: how often it speaks while nothing changes, and how soon once a function costs more.
+// changed() on the demo fleet: how often it reports a change while there is none, and how soon when a function costs more.
 //
 //	EPI_BUILD=$PWD/build node tests/e2e/changed_demo.mjs [steady minutes, default 12] [scrape interval, default 5]
 //
-// Two demos without a regression are scraped; then windows that end every 15 s of the steady time are judged, and the
-// regression is switched on in one of them. It takes the steady minutes and two more; no test runs it.
+// Two demos without a regression are scraped. Then windows that end every 15 s of the steady time are judged, and the
+// regression is switched on in one of the demos. It takes the steady minutes and two more. No test runs it.
 import { demoRegressions, query, request, scratch, sleep, startDemo, startServer } from './lib.mjs';
 
 const ends = [];
@@ -25,7 +25,7 @@ scrape_configs:
       - {targets: ["${v2.address}"], labels: {version: v2}}
 `;
   const server = await startServer(t, { dir: scratch(t), config });
-  const began = Date.now() / 1000 + 2 * interval; // the first scrapes, and what a program does once, are left out
+  const began = Date.now() / 1000 + 2 * interval; // leaves out the first scrapes and the programs' start
   await sleep(minutes * 60000);
   const now = Math.floor(Date.now() / 1000);
   for (const [window, seconds] of pairs) {

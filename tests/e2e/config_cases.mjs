@@ -1,4 +1,4 @@
-// Configurations for comparing with promtool: [text], or [text, true] where this server decides otherwise on purpose.
+// Configurations to compare with promtool: [text], or [text, true] if this server decides differently on purpose.
 
 const job = (more) => `scrape_configs:\n- job_name: a\n${more.split('\n').map((x) => `  ${x}\n`).join('')}`;
 const rule = (text) => job(`relabel_configs:\n- ${text}`);
@@ -64,7 +64,7 @@ export const configurations = [
   ['scrape_configs:\n- job_name: ""\n'],
   ['scrape_configs:\n- job_name: a\n- job_name: a\n'],
   ['scrape_configs:\n- job_name: a\n- job_name: b\n'],
-  // where targets come from
+  // discovery
   [job('static_configs: [{targets: [a:1, "b:2"]}]')],
   [job('static_configs: [{targets: [a:1], labels: {x: y}}]')],
   [job('static_configs: [{targets: [a:1], labels: {x-y: y}}]')],
@@ -206,7 +206,7 @@ export const configurations = [
   [alertmanager('api_version: v3')],
   [alertmanager('basic_auth: {username: u, password: p}')],
   [alertmanager('basic_auth: {username: u, password: p}\n    bearer_token: x')],
-  [alertmanager('authorization: {credentials_file: /nonesuch}'), true], // promtool does not look
+  [alertmanager('authorization: {credentials_file: /nonesuch}'), true], // promtool does not check it
   [alertmanager('tls_config: {ca_file: /nonesuch}'), true],
   [alertmanager('tls_config: {insecure_skip_verify: true}')],
   [alertmanager('static_configs: [{targets: ["a:9093"]}]')],

@@ -1,5 +1,5 @@
-// An API server as far as discovery asks one: lists in pages, watches in chunks, bookmarks, versions that are gone,
-// tokens, and what goes wrong with all of these. Objects are plain JSON; nothing of them is checked.
+// The part of a Kubernetes API server that discovery uses: lists in pages, watches in chunks, bookmarks, expired versions,
+// tokens, and failures of all of these. Objects are plain JSON and not checked.
 import http from 'node:http';
 import { Buffer } from 'node:buffer';
 
@@ -10,7 +10,7 @@ export const groups = {
 
 const at = (o, path) => path.split('.').reduce((v, k) => v?.[k], o);
 
-/** Terms of equality, which is what the tests ask for. */
+/** Selectors of equalities and inequalities; the tests use no others. */
 function selected(o, labels, fields) {
   const holds = (terms, value) => !terms || terms.split(',').every((t) => {
     const [, key, op, want] = t.match(/^(.*?)(!=|==?)(.*)$/);
@@ -22,16 +22,16 @@ function selected(o, labels, fields) {
 export class KubeApi {
   constructor() {
     this.version = 1000;
-    this.gone = 0; // versions up to this one are no longer known
+    this.gone = 0; // versions up to this one are expired
     this.log = []; // { version, resource, type, object, before }
     this.objects = Object.fromEntries(Object.keys(groups).map((r) => [r, new Map()]));
     this.pages = new Map(); // by continue token
     this.watches = new Set();
     this.requests = []; // { resource, namespace, watch, token, status, query }
-    this.fail = {}; // resource: how many requests are answered with 500
+    this.fail = {}; // resource: the number of requests to answer with 500
     this.token = undefined;
     this.delay = 0;
-    this.page = 0; // a limit below the client's
+    this.page = 0; // a page size below the client's limit
     this.server = http.createServer((req, res) => this.answer(req, res));
   }
 
@@ -47,7 +47,7 @@ export class KubeApi {
     return this;
   }
 
-  // ---- what a cluster does
+  // ---- changes of objects
 
   put(resource, object) {
     const { namespace, name } = object.metadata;
@@ -69,9 +69,9 @@ export class KubeApi {
     this.tell({ version: this.version, resource, type: 'DELETED', object: last, before });
   }
 
-  // ---- what goes wrong
+  // ---- failures
 
-  /** Every stream ends in the middle of a line, as when a proxy dies. */
+  /** Ends every stream in the middle of a line, as when a proxy dies. */
   cut(resource) {
     for (const w of this.of(resource)) {
       w.res.write('{"type":"MODIFIED","object":{"metadata":{"na');
@@ -80,19 +80,19 @@ export class KubeApi {
     }
   }
 
-  /** Streams end well, as they do every few minutes. */
+  /** Ends every stream in order, as servers do every few minutes. */
   close(resource) {
     for (const w of this.of(resource)) w.res.end();
   }
 
-  /** No version so far can be watched from any more. */
+  /** Expires all versions so far: no watch can start from them. */
   compact() {
     this.gone = this.version;
     this.log = [];
     this.pages.clear();
   }
 
-  /** The same, told within the streams. */
+  /** The same, announced within the streams. */
   expire(resource) {
     this.compact();
     for (const w of this.of(resource)) {
@@ -105,7 +105,7 @@ export class KubeApi {
     return [...this.watches].filter((w) => !resource || w.resource === resource);
   }
 
-  /** "pods shop": 2, ...: the streams that are open. */
+  /** The number of open streams: `"pods shop": 2`. */
   open() {
     const n = {};
     for (const w of this.watches) {
@@ -187,13 +187,13 @@ export class KubeApi {
     for (const w of this.watches) this.send(w, event);
   }
 
-  /** To who selects objects, one that no longer matches is gone, and one that begins to is new. */
+  /** To a watch with a selector, an object that stops matching is deleted, and one that starts matching is added. */
   send(w, e) {
     if (e.resource !== w.resource || w.ended || w.res.writableEnded) return;
     const was = e.before && this.matches(w, e.before), is = e.type !== 'DELETED' && this.matches(w, e.object);
     if (!was && !is) return;
     const line = JSON.stringify({ type: is ? (was ? 'MODIFIED' : 'ADDED') : 'DELETED', object: e.object }) + '\n';
-    const half = line.length >> 1; // chunks end anywhere
+    const half = line.length >> 1; // chunks may end anywhere
     w.res.write(line.slice(0, half));
     w.res.write(line.slice(half));
   }
@@ -205,7 +205,7 @@ export class KubeApi {
   }
 }
 
-// ---- objects as tests need them
+// ---- objects for tests
 
 export const meta = (namespace, name, labels = {}) => ({ ...(namespace ? { namespace } : {}), name, labels });
 

@@ -1,4 +1,4 @@
-// What the end-to-end tests share: starting the real programs on free ports and waiting for what they say.
+// The end-to-end tests share this: it starts the real programs on free ports and waits for their output.
 import assert from 'node:assert/strict';
 import { spawn, execFileSync } from 'node:child_process';
 import { mkdtempSync, rmSync, writeFileSync, existsSync, mkdirSync } from 'node:fs';
@@ -19,8 +19,8 @@ export function sleep(ms) {
 }
 
 /**
- * Calls fn until it gives something true; the last error or value is told when time is up. On an idle machine that takes
- * at most so many seconds; a busy one has four times as many.
+ * Calls fn until it returns something true; after that time it fails with the last error or value. `seconds` is enough
+ * on an idle machine; the limit is four times as long, for busy ones.
  */
 export async function until(what, seconds, fn) {
   const end = Date.now() + 4 * seconds * 1000;
@@ -39,7 +39,7 @@ export async function until(what, seconds, fn) {
 
 const running = new Set();
 
-/** A directory that the test's end removes, once the programs that were started with it have ended: hooks run in order. */
+/** A directory that is removed when the test ends, after the programs that were started with it have ended. */
 export function scratch(t) {
   const dir = mkdtempSync(join(tmpdir(), 'epi-e2e-'));
   t.after(async () => {
@@ -49,7 +49,7 @@ export function scratch(t) {
   return dir;
 }
 
-/** A child process whose output is kept; ended with the test. */
+/** Starts a child process and keeps its output; the process is ended with the test. */
 export function start(t, program, args, options = {}) {
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options });
   const run = { child, out: '', err: '', code: undefined, signal: undefined, command: [program, ...args, options.cwd].join(' ') };
@@ -74,7 +74,7 @@ export function start(t, program, args, options = {}) {
   return run;
 }
 
-/** Runs to its end, at most so many seconds. */
+/** Runs a program to its end, for at most `seconds`. */
 export async function finish(t, program, args, seconds = 60, options = {}) {
   const run = start(t, program, args, options);
   const timer = setTimeout(() => run.child.kill('SIGKILL'), seconds * 1000);
@@ -92,7 +92,7 @@ export async function startServer(t, { dir, config, args = [], ready = true, sch
   }
   const run = start(t, epimetheus, list, { cwd: dir });
   run.began = Date.now();
-  // Whatever a test does, the server must not need a system call that its sandbox does not know.
+  // In no test may the server need a system call that its sandbox does not allow.
   t.after(async () => {
     await run.stop('SIGKILL');
     assert.doesNotMatch(run.err, /system call refused|are not limited/);
@@ -107,7 +107,7 @@ export async function startServer(t, { dir, config, args = [], ready = true, sch
   return run;
 }
 
-/** One HTTP exchange; nothing is followed, nothing decoded. */
+/** One HTTP exchange, without following redirects or decoding. */
 export function request(url, { method = 'GET', headers = {}, body, ...rest } = {}) {
   return new Promise((done, fail) => {
     const req = (url.startsWith('https') ? https : http).request(url, { method, headers, agent: false, ...rest }, (res) => {
@@ -137,12 +137,12 @@ export async function targets(server) {
   return (await api(server, 'targets')).activeTargets;
 }
 
-/** Where the programs of a Debian package stand, which is fetched at its first use. */
+/** The directory of the programs of a Debian package. The package is fetched at its first use. */
 export function debian(name) {
   return execFileSync(join(root, 'tests/debian.sh'), [name, join(root, 'build', name)]).toString().trim();
 }
 
-/** A Prometheus of Debian's on a free port, with this configuration. */
+/** Debian's Prometheus on a free port, with this configuration. */
 export async function startPrometheus(t, dir, config) {
   const program = join(debian('prometheus'), 'prometheus');
   const file = join(dir, 'prometheus.yml');
@@ -153,7 +153,7 @@ export async function startPrometheus(t, dir, config) {
     '--enable-feature=no-default-scrape-port'], { cwd: dir }));
 }
 
-/** For programs that cannot be told to take any port: run is their start on one, ready or ended. */
+/** For programs that cannot choose a port themselves: `run(port)` starts one. A port that is in use is replaced by another. */
 export async function startOnFreePort(t, what, run) {
   for (let attempt = 0; attempt < 5; attempt++) {
     const port = 20000 + Math.floor(Math.random() * 12000);
@@ -169,7 +169,7 @@ export async function startOnFreePort(t, what, run) {
   throw new Error('no free port');
 }
 
-/** The demo program, built once; a test that needs it fails where there is no Go. */
+/** The demo program, built once; without Go the test fails. */
 export function buildDemo() {
   mkdirSync(dirname(demoProgram), { recursive: true });
   execFileSync('go', ['build', '-o', demoProgram, '.'], { cwd: join(root, 'examples/demo'), stdio: 'pipe' });
@@ -180,7 +180,7 @@ export function demoRegressions() {
   return execFileSync(buildDemo(), ['--list-regressions']).toString().trim().split('\n');
 }
 
-/** A demo on a free port; gives host:port. */
+/** Starts a demo on a free port; returns host:port. */
 export async function startDemo(t, version, regression, load = 100) {
   const run = start(t, buildDemo(), ['--listen=127.0.0.1:0', '--print-port', `--version-label=${version}`,
     `--regression=${regression}`, `--load=${load}`]);
@@ -188,7 +188,7 @@ export async function startDemo(t, version, regression, load = 100) {
   return run;
 }
 
-/** 26 of Go 1.26. */
+/** The minor version of Go: 26 of Go 1.26. */
 export function goMinor() {
   return Number(execFileSync('go', ['env', 'GOVERSION']).toString().match(/^go1\.(\d+)/)[1]);
 }

@@ -1,6 +1,6 @@
-// Target groups and relabelling rules for comparing with Prometheus 2.42: written ones for what is subtle, and drawn
-// ones. Left out is where this server does as later versions do (a dot matches a newline), and labels without a name,
-// which a rule of prometheus can make and one of ours skips.
+// Target groups and relabelling rules to compare with Prometheus 2.42: written ones for subtle cases, and drawn ones. Two
+// differences are left out: this server does as later versions do (a dot matches a newline), and its rules cannot make
+// labels without a name, as Prometheus's can.
 
 const pod = (name, ns, more) => ({
   __meta_kubernetes_namespace: ns,
@@ -29,7 +29,7 @@ export const groups = [
     __meta_kubernetes_node_address_InternalIP: '192.0.2.9', zone: 'eu-1a' } },
   { targets: ['db.example.org:5432'], labels: { env: 'prod;eu', role: 'primary', a: 'x', b: 'y', c: '', job: 'own' } },
   { targets: ['many.example.org:1'], labels: { env: 'line break', role: 'f', a: 'foo', b: 'oo', c: 'a.b-c_d', __scheme__: 'https' } },
-  // gc and debug: the values of other parameters are not shown, so they could not be compared.
+  // Only gc and debug, because the values of other parameters are not shown and could not be compared.
   { targets: ['param.example.org:7070'], labels: { __param_gc: '5', __param_debug: 'a b&c', env: 'dev', a: 'foobar' } },
   { targets: ['slow.example.org:7071'], labels: { __scrape_interval__: '45s', __scrape_timeout__: '7s', env: '', a: '12', b: '0012' } },
 ];
@@ -102,7 +102,7 @@ export const written = {
   lazy: one({ source_labels: ['__address__'], regex: '(.*?)\\.(.*)', target_label: 'x', replacement: '$1' }),
 };
 
-/** Rules drawn with the generator `random` (0 <= r < 1): lists of one to five. */
+/** Lists of one to five rules, drawn with the generator `random` (0 <= r < 1). */
 export function drawn(random, n) {
   const pick = (v) => v[Math.floor(random() * v.length)];
   const labels = [ns, app, 'a', 'b', 'c', 'env', 'role', 'zone', 'team', 'x', 'y', '__address__', '__tmp_t',
@@ -116,7 +116,7 @@ export function drawn(random, n) {
     const r = random();
     if (r < 0.55) {
       const target_label = pick(names);
-      // An empty result deletes the label; of a name that is expanded, 2.42 deletes the unexpanded one.
+      // An empty result deletes the label; if the name is expanded, 2.42 deletes the unexpanded name.
       return { source_labels: some(), regex: pick(regexes), target_label, replacement: (target_label.includes('$') ? 'v' : '') + pick(values),
         separator: pick([';', '', '-', ';;']) };
     }

@@ -1,4 +1,4 @@
-// Rule files for comparing with promtool: [text], or [text, true] where this server decides otherwise on purpose.
+// Rule files to compare with promtool: [text], or [text, true] if this server decides differently on purpose.
 
 const group = (rules, more = '') => `groups:\n- name: g\n${more}  rules:\n${rules.map((r) => `  - ${r}\n`).join('')}`;
 const alert = (more) => group([`{alert: A, expr: up == 0${more ? `, ${more}` : ''}}`]);

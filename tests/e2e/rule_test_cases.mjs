@@ -1,5 +1,5 @@
-// Files of `test rules` that promtool and epitool are both given: [what, rules, test, how they may differ].
-// How: undefined: the same exit code and the same output; 'words': the same exit code; both otherwise fail or succeed.
+// Files of `test rules` for both promtool and epitool: [name, rules, test, difference]. Without a difference, exit code and
+// output are the same. With one ('words'), only the exit code is the same.
 const down = `
 groups:
 - name: g
@@ -40,7 +40,7 @@ const file = (...tests) => `rule_files: [rules.yml]
 tests:
 ${tests.map((x) => `- interval: 1m\n${x}`).join('')}`;
 
-/** Values of a series, each minute: [values, expected at minute 0, 1, ...]; undefined: none. */
+/** Values of a series, one per minute: [values, expected at minute 0, 1, ...]; undefined if there is none. */
 const values = (text, ...expected) => file(`
   input_series: [{series: 'x{a="b"}', values: '${text}'}]
 ${exprs(...expected.map((v, i) => ['x', `${i}m`, ...(v === undefined ? [] : [['x{a="b"}', v]])]))}`);

@@ -1,8 +1,8 @@
 #!/bin/bash
-# Runs the end-to-end tests, four files at a time: they wait most of their time. The longest begin first.
+# Runs the end-to-end tests, four files at a time, since they mostly wait. The longest begin first.
 set -u
 cd "$(dirname "$0")/../.."
-# What several files use is made once before them.
+# Several files use these, so they are made once.
 mkdir -p build
 (cd examples/demo && go build -o ../../build/demo .) || exit 1
 for package in prometheus prometheus-alertmanager; do

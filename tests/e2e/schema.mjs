@@ -10,7 +10,7 @@ function resolve(root, ref) {
   return ref.slice(2).split('/').reduce((at, key) => at[key], root);
 }
 
-/** What is wrong with v, each with its place; none: it is valid. */
+/** The errors in v, each with its place; [] if it is valid. */
 export function faults(schema, v, root = schema, at = '$') {
   const out = [];
   const say = (what) => out.push(`${at}: ${what}`);

@@ -10,6 +10,7 @@
 #include "promql/syntax/check.h"
 #include "web/pyroscope/json.h"
 #include "web/pyroscope/pyroscope.h"
+#include "web/pyroscope/selector.h"
 
 #define ARENA_BYTES (64u << 20)
 

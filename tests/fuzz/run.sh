@@ -1,6 +1,7 @@
 #!/bin/bash
-# Runs each fuzz driver for so many seconds on a copy of its seeds, as many at a time as there are processors:
-# run.sh BUILD SECONDS. What crashed one stays in BUILD/crashes, named after the driver.
+# Runs each fuzz driver on a copy of its seeds, as many at a time as there are processors:
+#   run.sh BUILD SECONDS   each driver runs for so many seconds
+# An input that crashes a driver is kept in BUILD/crashes, named after the driver.
 set -u
 build=$1 seconds=$2
 passed=0 failed=0 names=()

@@ -1,6 +1,6 @@
 #!/bin/bash
-# The rules of the house that a machine can check. Each finding is a line "FILE:LINE: what"; each rule without
-# findings counts as passed. tests/lint/selftest.sh shows that each rule can fail. run.sh [TREE [RULES]]
+# Checks the rules of the house that a machine can check: run.sh [TREE [RULES]]. Each finding is a line
+# "FILE:LINE: message"; a rule without findings counts as passed. tests/lint/selftest.sh shows that each rule can fail.
 set -u
 here=$(dirname "$(realpath "$0")")
 cd "${1:-.}" || exit 2
@@ -83,7 +83,7 @@ floor_plan() {
 	done <<<"$rooms"
 }
 
-# A folder holds at most 35 files of code; the evaluation of queries is one knot.
+# A folder holds at most 35 files of code. promql may hold 55: the evaluation of queries cannot be split.
 folder_size() {
 	files '*.c' '*.h' '*.cc' '*.re' '*.y' '*.ts' '*.tsx' | grep -v '^tests/' | xargs -n1 dirname | sort | uniq -c |
 		while read -r n folder; do
@@ -100,7 +100,7 @@ top_level() {
 		sed 's/$/: not a room of this house/'
 }
 
-# Every room says what it is, on one screen.
+# Every room has a README.
 readmes() {
 	local room lines
 	for room in $rooms_list examples tests; do
@@ -149,7 +149,7 @@ scripts() {
 	done
 }
 
-# The project speaks of itself alone; no download by address.
+# The project names nothing outside of itself, and downloads nothing by address.
 itself() {
 	grep -nE '/(work|farm)/|registry\.npmjs|deb\.debian|proxy\.golang' $(files '*' | grep -v '^tests/lint/') /dev/null
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Each rule of the lint can fail: a copy of the tree gets one breach at a time, and the rule must name it.
+# Shows that each rule of the lint can fail: a copy of the tree gets one breach at a time, and the rule must report it.
 set -u
 cd "$(dirname "$0")/../.." || exit 2
 top=$PWD copy=$(mktemp -d)
@@ -40,7 +40,7 @@ breach scripts tests/fresh.sh '#!/bin/bash\n'
 breach itself base/str.c '/* /wo''rk/ */\n'
 rm -rf "$copy/tree"
 
-# Two rooms with functions of one name: the linker takes the first it meets, and says nothing.
+# No two rooms may have a function of the same name: the linker would take the first one without a word.
 twice=$(find "${1:-build}/lib" -path "*/lib/tests" -prune -o -name '*.a' -exec nm -A -g --defined-only {} + 2>/dev/null |
 	awk 'NF > 1 && $(NF - 1) ~ /^[TDBR]$/ { print $NF }' | sort | uniq -d)
 names=$(find "${1:-build}/lib" -path "*/lib/tests" -prune -o -name "*.a" -print | wc -l)

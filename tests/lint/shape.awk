@@ -1,5 +1,5 @@
-# Files of at most 600 lines, functions of at most 80: counted from the line of the opening brace in the first
-# column to the closing one.
+# Files have at most 600 lines, functions at most 80. A function is counted from its opening brace in the first column to
+# the closing one.
 FNR == 1 {
 	if (file != "" && lines > 600)
 		print file ":1: " lines " lines"

@@ -41,7 +41,7 @@ void fake_sink_ack_all(struct fake_sink *f);
 size_t fake_sink_count(struct fake_sink *f, const char *text_part);
 /* Waits until so many appends have text_part in them; false: they did not come. */
 bool fake_sink_wait(struct fake_sink *f, const char *text_part, size_t n);
-/* How often the text of all numbers has text_part in it; waiting as for profiles. */
+/* Counts text_part in the text of all numbers; fake_sink_wait_numbers waits as for profiles. */
 size_t fake_sink_numbers(struct fake_sink *f, const char *text_part);
 bool fake_sink_wait_numbers(struct fake_sink *f, const char *text_part, size_t n);
 

@@ -5,7 +5,7 @@
 
 #include "tests/wait.h"
 
-/* check.h belongs to a test's own file: what goes wrong here ends the program. */
+/* Only a test's own file may include check.h, so a failure here ends the program. */
 static void must(enum err_code rc, const char *what, const char *why)
 {
 	if (rc) {

@@ -1,5 +1,5 @@
 /*
- * A manager with three loops, a target and a sink that remembers, for tests of the whole way.
+ * A manager with three loops, a target and a fake sink, for tests of the way from target to sink.
  *
  * Threads: one.
  */
@@ -10,12 +10,12 @@
 #include "tests/scrape/fake_sink.h"
 #include "tests/scrape/http_target.h"
 
-/* Of pprof_config: profiles that a test does not ask for. */
+/* Parts of pprof_config that switch off profiles. */
 #define NO_CPU \
 	"memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, " \
 	"goroutine: {enabled: false}"
 #define OFF "process_cpu: {enabled: false}, " NO_CPU
-/* Of a target's labels: requests time out a minute later, so a busy machine makes none fail. */
+/* A label of a target: requests get a minute more, so that none times out on a busy machine. */
 #define PATIENT "__param_seconds: '60'"
 
 struct fixture {

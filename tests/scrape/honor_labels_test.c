@@ -1,4 +1,4 @@
-/* Whole profiles through honor_labels: which series come out, with which samples. */
+/* Whole profiles through honor_labels: the resulting series and their samples. */
 #include "scrape/honor_labels.h"
 
 #include "tests/check.h"

@@ -34,7 +34,7 @@ static void wait_all_scraped(struct fixture *f, const char *profile, uint64_t n)
 	CHECK(WAIT_FOR((fixture_look(f), scrapes_least(f, profile) >= n)));
 }
 
-/* What a reload leaves as it was goes on, whichever loop it is on; the others come and go. */
+/* Targets that a reload keeps go on, on every loop; others begin or end. */
 TEST(a_reload_over_several_loops)
 {
 	enum { N = 24, MOVED = 6 };
@@ -99,7 +99,7 @@ TEST(a_held_request_keeps_no_old_set)
 	fixture_release(&f);
 }
 
-/* Every loop has requests under way, answers with workers and changes in line when it ends. */
+/* Each loop ends with requests under way, answers with workers, and changes in its queue. */
 TEST(closing_several_busy_loops)
 {
 	struct buf jobs = { 0 };

@@ -1,4 +1,4 @@
-/* The whole way: a configuration, real sockets, a sink that remembers. */
+/* From a configuration over real sockets to a fake sink. */
 #include <unistd.h>
 
 #include "base/fs.h"
@@ -64,7 +64,7 @@ TEST(a_profile_reaches_the_sink_with_its_labels_and_kinds)
 	fixture_release(&f);
 }
 
-/* Each hostile endpoint gets its own error, and the honest one beside them is never late for it. */
+/* Each hostile endpoint gets its own error, and does not delay the honest one. */
 TEST(hostile_targets_are_told_apart_and_harm_nobody)
 {
 	static const struct {
@@ -211,7 +211,7 @@ TEST(limits_of_the_job)
 	fixture_release(&f);
 }
 
-/* Labels of discovery may say anything: what they say waits for its turn, some hundred years. */
+/* Labels of discovery may set any interval, such as 292 years: the first scrape waits for it. */
 TEST(intervals_of_centuries)
 {
 	struct fixture f;
@@ -374,7 +374,7 @@ static void ack_later(void *ctx)
 	fake_sink_ack_all(ctx);
 }
 
-/* Requests are cut off; what the sink has not answered yet is waited for. */
+/* Closing cancels requests, and waits for the acknowledgements of the sink. */
 TEST(closing_in_the_middle)
 {
 	struct thread acker = { 0 };

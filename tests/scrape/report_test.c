@@ -2,7 +2,7 @@
 #include "scrape/report.h"
 
 #include "base/metrics.h"
-#include "discovery/sources/loop.h"
+#include "base/net/loop.h"
 #include "scrape/manager.h"
 #include "tests/check.h"
 #include "tests/scrape/fake_sink.h"
@@ -136,7 +136,7 @@ TEST(a_full_batch_waits_for_no_timer)
 	fixture_release(&f);
 }
 
-/* A whole batch is refused for one name: the other values are stored, and what is lost counted. */
+/* A batch is refused for one name: the other values are stored, and the lost ones counted. */
 TEST(what_the_sink_refuses)
 {
 	struct fixture f;

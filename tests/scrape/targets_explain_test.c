@@ -1,4 +1,4 @@
-/* Relabelling step by step: what each rule made, and what becomes of each profile. */
+/* Relabelling step by step: the labels after each rule, and the result for each profile. */
 #include "scrape/targets_explain.h"
 
 #include "tests/check.h"

@@ -1,4 +1,4 @@
-// The client of the API: what goes wrong on the way is an error that can be shown.
+// The client of the API: every failure becomes an error that the page can show.
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { page } from "./page.mjs";

@@ -52,7 +52,7 @@ function tree(f, i = 0) {
 const COST = { order: "cost", collapse: false };
 const ONE = { order: "name", collapse: true };
 
-/** Every node lies in its parent, and what is left of it is its self. */
+/** Every node lies in its parent. Its self is its total without its children. */
 function sound(f) {
 	for (const c of f.diff ? [f, f.diff.base, f.diff.next] : [f]) {
 		const inside = new Float64Array(f.count);
@@ -99,7 +99,7 @@ test("siblings by cost, what is folded last, ties by name", () => {
 		["other", 40],
 	]);
 	assert.deepEqual([...got.x.subarray(0, 3)], [0, 0, 30], "children begin at the left edge");
-	// The path of a node does not depend on where it stands.
+	// The path of a node does not depend on its position.
 	for (let i = 0; i < f.count; i++) {
 		const k = layout.findPath(got, f.path[i]);
 		assert.equal(layout.nameOf(got, k), layout.nameOf(f, i));
@@ -128,7 +128,7 @@ test("consecutive frames of a function become one, and their callees meet", () =
 			["total", 0, ["a", 0, ["b", 7, ["c", 8]]]],
 		],
 		[
-			// What is folded is no function; neither is the whole.
+			// The folded node is not a function, and neither is the root.
 			["other", 0, ["other", 1, ["x", 1]], ["total", 2]],
 			["other", 0, ["total", 2], ["other", 1, ["x", 1]]],
 		],

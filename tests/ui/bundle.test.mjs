@@ -1,4 +1,4 @@
-// How large the page is, all told and by part: it lives in the binary, and is read at every visit.
+// The size of the page, as a whole and by part. The page is in the binary and loaded at each visit.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
@@ -6,11 +6,11 @@ import test from "node:test";
 const sizes = JSON.parse(readFileSync(process.env.EPI_UI_SIZES, "utf8"));
 const KB = 1024;
 
-test("the page is small: 140 KB gzipped, of 300 that are promised", () => {
+test("the page is small: 140 KB gzipped, of the 300 that are allowed", () => {
 	assert.ok(sizes.gzip <= 140 * KB, `${sizes.gzip} bytes`);
 });
 
-/** Most bytes, minified and not compressed; a part that is not here needs a reason to be. */
+/** The limits in bytes, minified and not compressed. A part without a limit fails the test. */
 const MOST = {
 	preact: 16 * KB,
 	uplot: 52 * KB,

@@ -27,7 +27,7 @@ test("what functions leave of the total is a line of its own", () => {
 	assert.deepEqual(
 		got.map((s) => [s.metric.function ?? "", s.rest ?? false, s.values.map(([, v]) => v)]),
 		[
-			["a", false, ["30", "0"]], // it was profiled, and cost nothing
+			["a", false, ["30", "0"]], // profiled, but it cost nothing
 			["b", false, ["50", "40"]],
 			["", true, ["20", "10"]],
 		],

@@ -32,7 +32,7 @@ test("around a point both windows are equally long, and none lies in the future"
 	const late = sides(`point=${NOW - 30}&range=1h`);
 	assert.deepEqual(late.next, w(NOW - 30, NOW));
 	assert.deepEqual(late.base, w(NOW - 60, NOW - 30));
-	// Chosen on the chart, the address says how long they were: it shows the same later on.
+	// The address has the length of the windows, so it shows the same later.
 	const patch = compare.choosePoint(sides("range=1h"), NOW - 30, NOW);
 	assert.equal(patch.range, "30s");
 	assert.deepEqual(after("range=1h&shift=1d", patch, NOW + 5000).next, w(NOW - 30, NOW));

@@ -4,7 +4,7 @@ import { LANGUAGE, page } from "./page.mjs";
 
 const { candidates: cand, complete, syntax } = page;
 
-/** `|` is where the caret stands. */
+/** `|` is the caret. */
 function at(marked) {
 	const caret = marked.indexOf("|");
 	const text = marked.slice(0, caret) + marked.slice(caret + 1);
@@ -78,7 +78,7 @@ test("what is meant at the caret", () => {
 		["1 + 2|", null],
 		["# words\ncp|", "operand", "cp"],
 	]) {
-		// `\|` in the table is a bar of the text.
+		// `\|` in the table is a bar in the text.
 		const [head, tail] = marked.replace(/\\\|/g, "\u0001").split("|");
 		const text = (head + (tail ?? "")).replace(/\u0001/g, "|");
 		const c = complete.contextAt(text, head.length);

@@ -1,4 +1,4 @@
-// Text stands out from what is behind it by 4.5:1 (WCAG AA) in both themes: the variables of the
+// Text has a contrast of 4.5:1 (WCAG AA) to its background in both themes: the variables of the
 // style sheets, and the fills of the flame graph.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
@@ -15,7 +15,7 @@ const sheets = readdirSync(src, { recursive: true })
 	.filter((f) => f.endsWith(".css"))
 	.map((f) => [f, readFileSync(join(src, f), "utf8").replace(/\/\*[^]*?\*\//g, "")]);
 
-/** The `--name: #rrggbb` of the blocks of `head`. */
+/** The variables `--name: #rrggbb` in the blocks that begin with `head`. */
 function variables(head) {
 	const out = {};
 	for (const [, text] of sheets)
@@ -48,7 +48,7 @@ function contrast(a, b) {
 }
 
 const SURFACES = ["bg", "panel", "raised", "field", "hover"];
-/** Text of each colour, and what it is written on. */
+/** The colours of text, and the backgrounds that each is written on. */
 const WRITTEN = {
 	text: [...SURFACES, "accent-soft", "bar", "bad-soft", "bad-bar", "good-soft", "good-bar"],
 	soft: SURFACES,
@@ -64,7 +64,7 @@ const WRITTEN = {
 			.map((kind) => [`q-${kind}`, ["field"]]),
 	),
 };
-/** Not of the themes: as around, not seen, or of a system's own high contrast. */
+/** Colours that no theme defines: inherited, invisible, or of the system's high contrast. */
 const OTHER = /^(inherit|currentcolor|transparent|CanvasText)$/i;
 
 test("contrast is measured as it is defined", () => {

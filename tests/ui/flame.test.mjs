@@ -129,7 +129,7 @@ test("100,000 nodes are laid out in less than 200 ms", () => {
 		for (let i = 0; i < per; i++) row.push(0, 1e9 / per, 0, 1 + ((i + l) % 3));
 		levels.push(row);
 	}
-	// Of three, the machine may do other things.
+	// The best of three counts, because the machine may do other things.
 	let best = Infinity;
 	for (let round = 0; round < 3; round++) {
 		const began = performance.now();

@@ -60,9 +60,9 @@ const points = (...values) => ({
 test("cores: the mean over the time with profiles, late scrapes and gaps minded", () => {
 	for (const [values, spark, mean] of [
 		[[2, 4, 6, 4, 2, 0], [2, 4, 6, 4, 2, 0], 3],
-		// It began half way: not as if it had used nothing before.
+		// A service that began half way: the time before does not count.
 		[[null, null, null, 4, 4, 4], [null, null, null, 4, 4, 4], 4],
-		// A late scrape has two intervals in one step.
+		// A late scrape: its step covers two intervals.
 		[[2, null, 4, 2, 2, 2], [2, undefined, 4, 2, 2, 2], 2],
 		// Down for two steps: a gap.
 		[[3, null, null, 3, 3, 3], [3, null, null, 3, 3, 3], 3],

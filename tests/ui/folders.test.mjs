@@ -1,4 +1,4 @@
-// The folders of web/ui/src: which may import which, how large they are, and that each is described.
+// The folders of web/ui/src: which may import which, their size, and their READMEs.
 import assert from "node:assert/strict";
 import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
@@ -22,7 +22,7 @@ const MAY_IMPORT = {
 	explore: ["shared", "query", "chart", "result", "compare"],
 	"": ["shared", "query", "compare", "rules", "fleet", "status", "explore"],
 };
-/** For the unit tests alone. */
+/** Only the unit tests use it. */
 const LEFT_OUT = ["testing.ts"];
 
 const filesOf = (folder) =>

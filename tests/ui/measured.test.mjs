@@ -1,5 +1,5 @@
-// What an expression measures. trees.json holds what api/v1/parse_query answers, the fields that
-// are looked at; tests/browser asks the server itself.
+// The profiles that an expression measures. trees.json has answers of api/v1/parse_query, with the
+// fields that are read; server.test.mjs compares them with a server's.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test from "node:test";
@@ -35,7 +35,7 @@ test("profiles, windows and functions of expressions", () => {
 			},
 		],
 		[
-			// A function the element is of; a filter's text that is longer in bytes.
+			// The element has a label `function`; the filter's text is longer in bytes.
 			'topk(10, flat(merge by (job) (focus(cpu{job=~"a.*"}[1m] offset 1h, "é{x}"))))',
 			{ job: "ab", function: "main.work" },
 			{
@@ -47,7 +47,7 @@ test("profiles, windows and functions of expressions", () => {
 			},
 		],
 		[
-			// What a selector asks for in so many words stays on each side.
+			// Each side keeps the matchers that it has itself.
 			'changed(cpu{version="v2"}[10m], cpu{version="v1"}[10m]) > 0',
 			{ version: "v2", job: "api", function: "f" },
 			{
@@ -64,7 +64,7 @@ test("profiles, windows and functions of expressions", () => {
 			{ exact: "merge(cpu[10m])", next: "cpu 600..0", base: "cpu 1200..600", ...NONE },
 		],
 		[
-			// One query at two times; without a window the latest of the lookback.
+			// One query at two times; without a window it is the latest of the lookback.
 			LEAK,
 			{ pod: "p" },
 			{
@@ -185,7 +185,7 @@ test("an alert's link: expression, evaluation and element", () => {
 		"?query=total(cpu%7Bjob%3D%22api%22%7D%5B5m%5D)%20%3E%202&at=1700000000.25" +
 			"&match=%7Bjob%3D%22api%22,pod%3D%22a%5C%22%5C%5Cb%22%7D",
 	);
-	// As Go's url.QueryEscape and our server write it, it reads the same.
+	// It reads the same as Go's url.QueryEscape and our server write it.
 	for (const query of [text, "?" + params.toString()]) {
 		const back = new URLSearchParams(query);
 		const get = (k) => back.get(k);

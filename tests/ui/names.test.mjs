@@ -1,4 +1,4 @@
-// Names as languages write them, and what is made of them: tidy, short, bare, package.
+// Names as languages write them, and their forms: tidy, short, bare, package.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { page } from "./page.mjs";

@@ -36,7 +36,7 @@ test("rows of what is expanded, the most expensive first", () => {
 		"  +c 1/2",
 		"  +a 2/2",
 	]);
-	// What is expanded below a collapsed row is not shown, and not forgotten.
+	// A row below a collapsed one is hidden, but stays expanded.
 	assert.deepEqual(text(outline.outlineRows(flame, open(at("c")))), ["+total 1/1"]);
 	assert.deepEqual(text(outline.outlineRows(flame, open(0, at("c"), at("a")))), [
 		"-total 1/1",

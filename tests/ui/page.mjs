@@ -1,5 +1,5 @@
-// The page's modules with the language that the server told: language.json, which
-// server.test.mjs compares with a running server.
+// The page's modules, with the query language of language.json installed. server.test.mjs compares
+// that file with a running server.
 import { readFileSync } from "node:fs";
 
 const modules = await import(process.env.EPI_UI_BUNDLE);

@@ -23,7 +23,7 @@ const FRAME = {
 	measure: (s) => 6 * s.length,
 };
 
-/** Checks that every element is closed, and gives them: `{name, attributes, text}`. */
+/** Checks that every element is closed; returns them as `{name, attributes, text}`. */
 function parse(xml) {
 	const all = [];
 	const open = [];
@@ -71,7 +71,7 @@ test("widths are in the ratio of totals", () => {
 		[80, 38, 240],
 		[320, 38, 160],
 		[600, 38, 199.2],
-	]); // what is narrower than half a pixel is not there
+	]); // nodes narrower than half a pixel are left out
 	const titles = all.filter((n) => n.name === "title").map((n) => n.text.split("\n"));
 	assert.deepEqual(titles[1], ["a&#60;&#34;&#38;\ufffd\ufffd", "cum 600, 60.00% of all; flat 100"]);
 	assert.equal(all.find((n) => n.name === "desc").text, "cpu{a&#60;b}");

@@ -124,7 +124,7 @@ test("what adds up is drawn per second", () => {
 			'flat by (function) (cpu, {function=~"a|b"}) or total(merge(cpu))',
 			'flat by (function) (rate(cpu[20s]), {function=~"a|b"}) or total(merge(rate(cpu[20s])))',
 		],
-		// What says something about time itself stays.
+		// Queries with a time or window are not changed.
 		["total(merge(cpu[5m]))", "total(merge(cpu[5m]))"],
 		["total(rate(cpu[5m]))", "total(rate(cpu[5m]))"],
 		["total(merge(cpu offset 1h))", "total(merge(cpu offset 1h))"],
@@ -187,7 +187,7 @@ test("keywords and aggregations are read in any case", () => {
 	assert.deepEqual(names("cpu OFFSET 1h + inf"), ["cpu"]);
 	assert.deepEqual(names("SUM(up) BY (job) / time()"), ["up"]);
 	assert.equal(query.withWindow("merge BY (job) (cpu)", 60, 0), "merge BY (job) (cpu[1m])");
-	// What is no profile has no window.
+	// Only profiles get a window.
 	assert.equal(query.withWindow("sum BY (job) (up)", 60, 0), "sum BY (job) (up)");
 	assert.equal(query.withMatcher("a ATAN2 b", "x", "y"), 'a{x="y"} ATAN2 b{x="y"}');
 });

@@ -5,7 +5,7 @@ import { page } from "./page.mjs";
 
 const { group, invert, layout } = page;
 
-/** Nodes as `level name x total self`, a side after the other. */
+/** Nodes as `level name x total self`, one side after the other. */
 function nodes(fb) {
 	const f = layout.buildFlame(fb);
 	const sides = f.diff ? [f.diff.base, f.diff.next] : [f];

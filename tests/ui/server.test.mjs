@@ -1,5 +1,5 @@
 // The page and the server read queries alike: every function and operator of the running server
-// goes through every edit of the page, and the server says what the results mean.
+// goes through every edit of the page, and the test asks the server what the results mean.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
@@ -17,7 +17,7 @@ after(() => server?.stop());
 
 const answers = new Map();
 
-/** The server's tree of a query, null where it has none. */
+/** The server's tree of a query; null if the query is invalid. */
 async function tree(text) {
 	if (!answers.has(text))
 		answers.set(
@@ -33,7 +33,7 @@ async function parsed(text, from) {
 	return found;
 }
 
-/* ---- queries with all there is ---- */
+/* ---- queries with every function and operator ---- */
 
 function argument(types) {
 	const is = (t) => types.includes(t);
@@ -108,7 +108,7 @@ function operatorQueries() {
 
 let all;
 
-/** Those of the queries that the server takes, with its trees; each function and operator is there. */
+/** The valid queries with the server's trees. They have every function and operator. */
 async function queries() {
 	if (all) return all;
 	const texts = [...LANGUAGE.functions, ...LANGUAGE.aggregations].flatMap((f) =>
@@ -138,7 +138,7 @@ const selectors = (n) =>
 		.sort((a, b) => a.position.start - b.position.start);
 const nameOf = (n) => n.func?.name ?? n.op ?? "";
 
-/** What a tree means, as text; `change` gives another node in the place of one. */
+/** The meaning of a tree, as text; `change` may replace nodes. */
 function meaning(root, change = (n) => n) {
 	const walk = (n) => {
 		if (!n || !n.type) return n;
@@ -156,7 +156,7 @@ function meaning(root, change = (n) => n) {
 const GIVES = { vector: "costs" };
 const typesOf = (root) => root.valueTypes.split("|").map((t) => GIVES[t] ?? t);
 const isProfiles = (root) => typesOf(root).includes("profiles");
-/** The profiles a query is about, where it is: itself, or what is inside of `top`. */
+/** The profiles that a query is about: the query itself, or the argument of `top`. */
 const subject = (root) => (nameOf(root) === "top" ? root.args[1] : root);
 
 /* ---- the tests ---- */
@@ -368,7 +368,7 @@ test("groups", async () => {
 		for (const m of outer(got)) {
 			assert.deepEqual(m?.grouping, ["zone"], edited);
 			assert.ok(!m.without, edited);
-			// What is merged inside has lost the label before.
+			// A merge inside would have dropped the label before.
 			const lost = nodes(m.expr).some((n) => nameOf(n) === "merge");
 			assert.ok(!lost, `${edited}: merged before`);
 		}

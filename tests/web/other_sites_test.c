@@ -1,10 +1,10 @@
-/* The server refuses what pages of other sites send, and names that are not ours. */
+/* The server refuses requests of pages of other sites, and to names that are not its own. */
 #include "tests/check.h"
 #include "tests/web/http/http_peer.h"
 #include "web/routes.h"
 #include "web/web.h"
 
-/* Every row that is off unless a flag allows it changes something, and says so. */
+/* Every row that needs a flag changes something, and has ROUTE_CHANGES. */
 TEST(the_table_says_what_changes_something)
 {
 	const unsigned guarded = ROUTE_ADMIN | ROUTE_INGEST | ROUTE_LIFECYCLE;
@@ -58,7 +58,7 @@ TEST(a_foreign_page_cannot_change_anything)
 		.enable_ingest = true,
 		.external_url = "https://epi.example/p/",
 		.route_prefix = "/",
-		.cors_origin = ".*", /* who may read may not write */
+		.cors_origin = ".*", /* a site that may read may not write */
 		.quit = quit,
 		.ctx = &quits };
 	struct web *w = open_web(&o);
@@ -114,7 +114,7 @@ TEST(other_names_than_ours_are_refused)
 	CHECK_INT(r.status, 200);
 	peer_send(&p, STR("GET /-/healthy HTTP/1.1\r\nHost: evil.example\r\n\r\n"));
 	peer_receive(&p, &r, false);
-	CHECK_INT(r.status, 200); /* what asks for health knows addresses or nothing */
+	CHECK_INT(r.status, 200); /* health checks may use any name or none */
 	peer_close(&p);
 	response_release(&r);
 	web_close(w);

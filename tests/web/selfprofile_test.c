@@ -103,7 +103,7 @@ TEST(stacks_of_own_threads_are_named_through_libraries_without_frame_pointers)
 	atomic_store(&stop_work, false);
 	REQUIRE_OK(thread_start(&in_c, "burner", work_in_c, NULL, &err), &err);
 	REQUIRE_OK(thread_start(&in_openssl, "hasher", work_in_openssl, NULL, &err), &err);
-	/* On a crowded machine a second may give a thread little: then one more is looked at. */
+	/* On a busy machine a thread may get little CPU in a second: then it samples one more. */
 	for (int i = 0; i < 20 && (c < ENOUGH_NS || ssl < ENOUGH_NS); i++) {
 		buf_clear(&gz);
 		if (!(p = capture(&a, NS_PER_S, &gz, &err)))

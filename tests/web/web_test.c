@@ -2,14 +2,13 @@
 #include "web/web.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 
 #include "base/clock.h"
-#include "base/thread.h"
 #include "proto/pprof.h"
 #include "tests/check.h"
 #include "tests/wait.h"
 #include "tests/web/http/http_peer.h"
-#include "web/selfprofile.h"
 #include "web/ui_assets.h"
 
 static struct {
@@ -124,7 +123,7 @@ TEST(paths_methods_and_states)
 
 TEST(reload_and_quit_when_enabled)
 {
-	/* While the server starts or ends there is nothing whole that a reload could change. */
+	/* A reload is refused while the server starts or ends. */
 	static const struct row early[] = {
 		{ "POST /-/reload", 503, "Service Unavailable\n" },
 	};

@@ -2,7 +2,6 @@
  * GET|POST /api/v1/explain_query: how a query would be evaluated, or was. It takes the parameters
  * of query, or with a step those of query_range. format=text is for people.
  */
-#include "base/clock.h"
 #include "promql/engine/engine.h"
 #include "web/api/handlers.h"
 #include "web/api/times.h"

@@ -1,5 +1,5 @@
 /*
- * First series: of very many label sets the first in order, each once.
+ * First series: keeps the first in order of very many label sets, each once.
  *
  * At most about twice the limit is kept, however many come. While the rest is dropped, a second
  * arena holds the copy.

@@ -31,7 +31,7 @@ static bool set_has(const struct hash_set *s, uint64_t hash)
 }
 
 /*
- * Whether the counts and `more` bytes fit. Old and new slots exist side by side while a set grows.
+ * True if the counts and `more` bytes fit. Old and new slots exist side by side while a set grows.
  */
 static bool has_room(const struct label_counts *c, size_t more)
 {

@@ -2,8 +2,8 @@
  * Label counts: for very many series, how many have each label and how many values it has; or, for
  * one label, how many series have each value.
  *
- * A series counts once, however often it is added. Only a hash of a series is kept (64 bits), and
- * of a value its text only if its label is the one asked for. So the memory is mostly numbers.
+ * A series counts once, however often it is added. Of a series only a 64-bit hash is kept. The text
+ * of a value is kept only if its label is the one asked for. So the memory is mostly numbers.
  *
  * Errors:    ERR_LIMIT if that needs more than bytes_max; ERR_NOMEM.
  * Ownership: names and values are copied; label_counts_release frees all.

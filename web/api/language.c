@@ -7,7 +7,7 @@
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
 
-/* "diff [on|ignoring (label, ...)] (new, base)": what stands in the last brackets. */
+/* "diff [on|ignoring (label, ...)] (new, base)": the text in the last brackets. */
 static struct str arguments_of(const struct function *f)
 {
 	struct str usage = str_of(f->usage);
@@ -55,7 +55,7 @@ static void write_flags(struct json *j, unsigned flags)
 	json_array_end(j);
 }
 
-/* How a call is written, for programs: `usage` says the same to people. */
+/* The form of a call, for programs; `usage` says the same to people. */
 static void write_shape(struct json *j, const struct function *f)
 {
 	static const struct {
@@ -111,7 +111,7 @@ static void write_functions(struct json *j, const char *key, bool aggregations)
 	json_array_end(j);
 }
 
-/* How strongly each operator binds, as in grammar.y; tests/web/api/language_test.c proves it. */
+/* The binding strength of operators, as in grammar.y; tests/web/api/language_test.c proves it. */
 static void write_operators(struct json *j)
 {
 	static const int binds[] = {

@@ -5,6 +5,7 @@
 #include "web/api/handlers.h"
 #include "web/api/label_counts.h"
 #include "web/api/view.h"
+#include "web/router/envelope.h"
 
 /* name NULL: names of labels, else the values of this one. m has n matchers. */
 static enum err_code ask(struct view *v, const struct str *name, const struct matcher *m, size_t n,

@@ -8,6 +8,7 @@
 
 #include "web/api/handlers.h"
 #include "web/api/view.h"
+#include "web/router/envelope.h"
 
 #define LIST_MIN 1024u
 

@@ -1,7 +1,7 @@
 /*
  * Queries as text and as trees. parse_query answers in the shape of Prometheus's: the same node
- * types and fields. What the language has beyond PromQL is told by further fields (position,
- * valueTypes, and of calls modifier and labels) and one further node, frameMatchers.
+ * types and fields. Extensions of PromQL are in further fields (position and valueTypes; modifier
+ * and labels of calls) and in one further node, frameMatchers.
  */
 #include <math.h>
 #include <stdio.h>
@@ -91,7 +91,7 @@ static void write_selector(struct json *j, const struct selector *s)
 
 /* ---- calls ---- */
 
-/* Prometheus's names of types; several that are accepted stand with a bar between. */
+/* Prometheus's names of types; alternatives have a bar between them. */
 static void write_types(struct json *j, unsigned types, bool is_window)
 {
 	static const struct {
@@ -131,7 +131,7 @@ static void write_function(struct json *j, const struct function *f)
 	for (unsigned i = 0; i < slots && f->args[i]; i++)
 		write_types(j, f->args[i], f->args[i] & ARG_WINDOW);
 	json_array_end(j);
-	/* How many arguments may be left out; -1: any number may follow. */
+	/* The number of arguments that may be left out; -1: any number may follow. */
 	json_key(j, "variadic");
 	json_i64(j, f->args_max > FUNCTION_ARGS ? -1 : (int64_t)(f->args_max - f->args_min));
 	json_key(j, "returnType");

@@ -6,7 +6,6 @@
 
 #include "base/array.h"
 #include "base/clock.h"
-#include "base/quote.h"
 #include "promql/rules/manager.h"
 #include "promql/syntax/check.h"
 #include "scrape/config/config.h"
@@ -14,6 +13,7 @@
 #include "web/api/handlers.h"
 #include "web/api/view.h"
 #include "web/render/notices.h"
+#include "web/router/envelope.h"
 
 /* ---- exemplars ---- */
 

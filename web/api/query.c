@@ -201,7 +201,7 @@ struct answering {
 	struct http_out *out;
 };
 
-/* In every format the body is being written. */
+/* A render_options.flush: sends the answer's body as far as it is written. */
 static enum err_code flush(void *ctx, struct buf *body, struct err *err)
 {
 	struct answering *x = ctx;

@@ -11,6 +11,7 @@
 #include "promql/rules/notify/notifier.h"
 #include "web/api/handlers.h"
 #include "web/api/view.h"
+#include "web/router/envelope.h"
 
 /* ---- values ---- */
 

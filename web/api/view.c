@@ -1,6 +1,7 @@
 #include "web/api/view.h"
 
 #include "base/clock.h"
+#include "web/router/envelope.h"
 
 #define DAMAGE_SHOWN 16u
 #define TRUNCATED "results truncated due to limit"

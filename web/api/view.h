@@ -11,10 +11,10 @@
 #ifndef WEB_API_VIEW_H
 #define WEB_API_VIEW_H
 
+#include "base/json.h"
 #include "promql/syntax/parse.h"
 #include "promql/syntax/type_names.h"
 #include "tsdb/db.h"
-#include "web/router/envelope.h"
 #include "web/router/router.h"
 #include "web/router/strings.h"
 
@@ -50,7 +50,7 @@ void view_answer(struct web *w, struct http_in *in, struct http_out *out, void *
  */
 MUST_CHECK enum err_code view_resolve(struct view *v, const struct selector *s, struct matcher **m,
 	size_t *n, struct type_pattern *pattern, struct err *err);
-/* Whether a series has a type that fits the pattern. */
+/* *has: the series has a type that fits the pattern. */
 MUST_CHECK enum err_code view_has_type(struct view *v, const struct db_series *s,
 	const struct type_pattern *p, struct arena *scratch, bool *has, struct err *err);
 

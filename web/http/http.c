@@ -37,7 +37,7 @@ void http_default_header(struct http_out *out, const char *name, struct str valu
 	http_add_header(out, name, value);
 }
 
-/* Whether the weight is zero ("gzip;q=0", "gzip; q=0.00"), which refuses. */
+/* True if the weight is zero ("gzip;q=0", "gzip; q=0.00"), which refuses. */
 static bool weight_is_zero(struct str params)
 {
 	ptrdiff_t at = str_find(params, STR("q="));

@@ -102,7 +102,7 @@ struct http_out {
 /* The first value of a parameter; the empty string (ptr NULL) when missing. */
 struct str http_param(const struct http_in *in, const char *name);
 bool http_has_param(const struct http_in *in, const char *name);
-/* Whether the client accepts gzip, by its Accept-Encoding. */
+/* True if the client accepts gzip, by its Accept-Encoding. */
 bool http_takes_gzip(const struct http_in *in);
 
 void http_add_header(struct http_out *out, const char *name, struct str value);

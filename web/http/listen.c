@@ -6,6 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/str.h"
+
 #define BACKLOG 1024
 
 union any_address {

@@ -7,7 +7,7 @@
 #ifndef WEB_HTTP_LISTEN_H
 #define WEB_HTTP_LISTEN_H
 
-#include "base/str.h"
+#include "base/err.h"
 
 /* "host:port", "[v6]:port" or ":port" (all addresses, IPv6 too); host is numeric or "localhost". */
 MUST_CHECK enum err_code listen_open(const char *address, int *fd, unsigned *port, struct err *err);

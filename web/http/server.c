@@ -27,7 +27,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "web/http/exchange.h"
 #include "web/http/listen.h"
 
@@ -154,7 +153,7 @@ static bool take_body(struct exchange *x, const char *data, size_t n)
 	return x->discarded <= DISCARD_BYTES_MAX;
 }
 
-/* Whether Content-Length is more than would be read to its end: answered before the body comes. */
+/* True if Content-Length is more than would be read to its end: answered before the body comes. */
 static bool announces_too_much(struct exchange *x)
 {
 	const char *text = MHD_lookup_connection_value(

@@ -50,7 +50,7 @@ MUST_CHECK enum err_code tls_keys_open(const char *cert_file, const char *key_fi
 	const char *ca_file, struct tls_keys **out, struct err *err);
 void tls_keys_close(struct tls_keys *k); /* NULL is fine */
 
-/* Whether the client's certificate satisfies `auth`; if not, `why` says what is wrong. */
+/* True if the client's certificate satisfies `auth`; if not, `why` says what is wrong. */
 bool tls_client_allowed(
 	const struct tls_keys *k, enum tls_client_auth auth, gnutls_session_t session, struct buf *why);
 

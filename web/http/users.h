@@ -22,7 +22,7 @@
 #define USERS_PER_ADDRESS_DEFAULT 4u
 #define USERS_BCRYPT_COST_MAX 16 /* four seconds here; 31 would be a day and a half */
 
-/* Whether `hash` can be verified: $2a$, $2b$ or $2y$. */
+/* True if `hash` can be verified: $2a$, $2b$ or $2y$. */
 MUST_CHECK enum err_code users_check_hash(struct str hash, struct err *err);
 
 struct users;

@@ -6,8 +6,6 @@
 #include <stdlib.h>
 
 #include "base/json.h"
-#include "base/quote.h"
-#include "proto/profile.pb-c.h"
 
 #define NAME_BYTES_MAX 64u
 

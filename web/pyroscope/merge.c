@@ -4,9 +4,8 @@
  * Each is one query: merge(selector) over (start, end], or the difference of two, each with its
  * window.
  */
-#include "base/clock.h"
-#include "base/quote.h"
 #include "web/pyroscope/pyroscope.h"
+#include "web/pyroscope/selector.h"
 #include "web/render/call_site.h"
 #include "web/render/flame.h"
 #include "web/render/render.h"
@@ -182,7 +181,7 @@ static enum err_code answer_tree(struct pyroscope_call *c, const struct result *
 
 /* ---- pprof ---- */
 
-/* Only of the stacks that begin with the call site of the options, if there is one. */
+/* If the options have a call site, it encodes only the stacks that begin with it. */
 static enum err_code encode_pprof(const struct result *r, const struct flame_options *f,
 	struct arena *a, struct buf *out, struct err *err)
 {

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "tsdb/db.h"
 #include "web/pyroscope/pyroscope.h"
+#include "web/pyroscope/selector.h"
 #include "web/render/notices.h"
 #include "web/router/strings.h"
 

@@ -17,7 +17,6 @@
 
 #include "promql/engine/engine.h"
 #include "proto/pyroscope.pb-c.h"
-#include "web/pyroscope/selector.h"
 #include "web/router/router.h"
 
 #define PYROSCOPE_REQUEST_BYTES_MAX (256u << 10) /* inflated */

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/quote.h"
 #include "web/pyroscope/pyroscope.h"
+#include "web/pyroscope/selector.h"
 #include "web/render/notices.h"
 
 #define GROUP_BY_MAX 64u

@@ -40,7 +40,7 @@ void pyroscope_selector_release(struct pyroscope_selector *s);
 
 /* As a selector of our language that selects the columns of the type. */
 void pyroscope_selector_print(struct buf *out, const struct pyroscope_selector *s);
-/* Whether the selector means the type; true if it names none. */
+/* True if the selector means the type, or names none. */
 bool pyroscope_selector_fits(const struct pyroscope_selector *s, const struct profile_type *t);
 /* The five parts of a type's name, which are its id. */
 void pyroscope_type_print(struct buf *out, const struct profile_type *t);

@@ -5,8 +5,8 @@
  * the new side, then name. x = end of the previous box in the row + dx; children start at their
  * parent's x + self. names[0] is "total", the root's.
  *
- * With `files` each name has an index into files and a line: where its function is defined. Of
- * several functions of one name it is the one that costs most (web/render/frame_origin.h).
+ * With `files` each name has an index into files and a line: where its function is defined. If
+ * several functions have the name, the one that costs most counts (web/render/frame_origin.h).
  * files[0] is "": not known, as for "total" and "other".
  *
  * Ownership: pictures and scratch in the arena.
@@ -51,8 +51,8 @@ MUST_CHECK enum err_code flame_layout(const struct profile_value *p, const struc
 
 /*
  * Pyroscope's tree bytes. Callers come before what they call. A box is its name, self, and how
- * many boxes are below it; lengths and numbers are varints. The root's name is empty. Of a diff
- * it is the new side.
+ * many boxes are below it; lengths and numbers are varints. The root's name is empty. A diff
+ * gives the tree of its new side.
  */
 MUST_CHECK enum err_code flame_tree(const struct profile_value *p, const struct flame_options *o,
 	struct arena *a, struct buf *out, struct err *err);

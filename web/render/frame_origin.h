@@ -3,8 +3,8 @@
  *
  * Several functions may have one name (of two programs, or static functions of two files). Then
  * the one that costs most gives file and line: the cost is that of all its frames, of both sides
- * of a diff. One function in two jobs counts as two. Of equal ones the first file in byte order
- * wins, then the first line. Functions without a file do not count; names of binaries and
+ * of a diff. One function in two jobs counts as two. If costs are equal, the first file in byte
+ * order wins, then the first line. Functions without a file do not count; names of binaries and
  * NO_STACK have no origin.
  *
  * Errors:    ERR_NOMEM, ERR_LIMIT from the tree's arena; ERR_CANCELED.

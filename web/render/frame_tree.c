@@ -228,7 +228,7 @@ enum err_code frame_tree_add_signed(
 enum err_code frame_tree_keep(
 	struct frame_tree *t, const struct str *path, size_t n, struct err *err)
 {
-	/* How many frames of the path a node has so far. */
+	/* Per node: the number of frames of the path it has so far. */
 	uint32_t *depth = arena_array(t->arena, uint32_t, t->n);
 
 	assert(path && n > 0 && n < UINT32_MAX);

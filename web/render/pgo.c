@@ -155,7 +155,7 @@ static bool same_function(const struct pgo *x, uint32_t a, uint32_t b)
 	return a == b || (f->name == g->name && f->start_line == g->start_line);
 }
 
-/* Whether the function of the leaf's innermost line is in the stack again. */
+/* True if the function of the leaf's innermost line is in the stack again. */
 static bool leaf_recurs(const struct pgo *x, const uint32_t *ids, uint32_t n)
 {
 	const struct pprof_location *leaf = &x->in->locations[ids[0]], *l;

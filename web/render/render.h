@@ -112,7 +112,7 @@ MUST_CHECK enum err_code render_pgo(
 MUST_CHECK enum err_code render_pgo_gz(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 
-/* speedscope.app's file format, sampled: a profile per element, of a diff one per side. */
+/* speedscope.app's file format, sampled: a profile per element, or one per side of a diff. */
 MUST_CHECK enum err_code render_speedscope(
 	const struct result *r, const struct render_options *o, struct buf *out, struct err *err);
 

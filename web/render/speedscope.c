@@ -46,7 +46,7 @@ static const char *unit_of(struct str unit)
 	return "none";
 }
 
-/* Whether a side has negative costs. */
+/* True if a side has negative costs. */
 static bool has_negative(const struct profile_value *p, int side)
 {
 	for (size_t i = 0; i < p->parts_n; i++)

@@ -18,9 +18,9 @@
 bool origin_is_foreign(const struct http_in *in, struct str own);
 
 /*
- * Whether a Host header names this server. `names` are host, or host:port for that port only; own
- * is as above. Without names every host is allowed. Addresses and localhost always are, since no
- * foreign name is one, and so is a request without the header, which no browser sends.
+ * True if a Host header names this server. `names` are host, or host:port for that port only; own
+ * is as above. Without names every host is allowed. Addresses and localhost are always allowed,
+ * since no foreign name is one. A request without the header is allowed: no browser sends it.
  */
 bool origin_host_allowed(struct str host, const struct flag_list *names, struct str own);
 /* ERR_INVALID if one is neither host nor host:port. */

@@ -25,7 +25,7 @@ struct web {
 	char *own_origin; /* scheme://host[:port] of the external URL that was given, or NULL */
 	char *prefix; /* in front of all paths: "" or "/x" */
 	char *external_url; /* without a slash at its end */
-	char *base; /* what a browser has before our paths: "" or "/x" */
+	char *base; /* the prefix of our paths in a browser: "" or "/x" */
 	struct buf index; /* the page with its base filled in */
 	char index_etag[24];
 	int64_t started_ns;

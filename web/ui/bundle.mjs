@@ -1,4 +1,4 @@
-// The page as one script and one style sheet, and what of their bytes is whose.
+// Bundles the page into one script and one style sheet, and counts the bytes of each part.
 import { dirname } from "node:path";
 import { fileURLToPath } from "node:url";
 import * as esbuild from "esbuild";
@@ -35,7 +35,7 @@ function partOf(path) {
 
 /**
  * Bytes by part, the largest first: `preact`, `uplot`, `src/flame`, and `... (css)` of the style
- * sheet. What joins the modules is "glue", so that the parts add up to the files.
+ * sheet. The code that joins the modules is "glue", so that the parts add up to the files.
  */
 export function partsOf(metafile) {
 	const sizes = new Map();

@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "cmd/epitool/test_rules/print.h"
 #include "cmd/epitool/test_rules/world.h"
 #include "promql/rules/manager.h"

@@ -69,7 +69,7 @@ static bool take_unsigned(struct str *s, double *out)
 	return true;
 }
 
-/* Nothing is taken where it is none. */
+/* Takes a number with a sign. False: there is none, and nothing is taken. */
 static bool take_signed(struct str *s, double *out)
 {
 	bool minus = s->len > 0 && s->ptr[0] == '-';

@@ -1,4 +1,4 @@
-/* How `epitool test rules` prints alerts, samples, times: exactly as promtool. */
+/* Prints alerts, samples and times of `epitool test rules`, exactly as promtool does. */
 #ifndef CMD_EPITOOL_TEST_RULES_PRINT_H
 #define CMD_EPITOOL_TEST_RULES_PRINT_H
 

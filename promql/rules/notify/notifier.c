@@ -12,7 +12,7 @@
 #include "base/hidden.h"
 #include "base/log.h"
 #include "base/metrics.h"
-#include "discovery/sources/loop.h"
+#include "base/net/loop.h"
 #include "promql/rules/notify/notifier_internal.h"
 
 #define DRAIN_NS (5 * NS_PER_S)

@@ -35,7 +35,7 @@ static void stop(void)
 	CHECK_OK(fs_remove_tree(&fs_posix, dir, &err), &err);
 }
 
-/* DIR/name with this content; the path is good until the next call with the same slot. */
+/* Writes DIR/name with this content. The path is valid until the next call with the slot. */
 static struct str file(int slot, const char *content)
 {
 	static char paths[4][128];

@@ -1,4 +1,4 @@
-/* Answers that come in pieces: to a function while they last, with a timeout for silence. */
+/* Answers in pieces: each goes to a function at once; silence ends in a timeout. */
 #include <event2/event.h>
 
 #include "base/clock.h"
@@ -289,7 +289,7 @@ static void count_data(void *ctx, struct str piece)
 	long_max = piece.len > long_max ? piece.len : long_max;
 }
 
-/* Neither limit nor memory: what has come is handed over before much more is read. */
+/* There is no limit, and little memory: bytes are handed over before more are read. */
 TEST(a_long_answer_is_never_held_whole)
 {
 	struct http_request_options o = {

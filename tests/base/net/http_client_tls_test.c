@@ -96,7 +96,7 @@ TEST(who_is_trusted)
 	check_works(&c);
 	CHECK_INT(http_client_stats(client.http).reuses, 1);
 	c = (struct http_config){ .tls_insecure_skip_verify = true };
-	check_works(&c); /* other settings, so not the connection that is there */
+	check_works(&c); /* other settings: the open connection is not used */
 	CHECK_INT(http_client_stats(client.http).reuses, 1);
 	stop();
 }

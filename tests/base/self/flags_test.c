@@ -1,6 +1,5 @@
 #include "base/self/flags.h"
 
-#include "base/clock.h"
 #include "tests/check.h"
 
 static bool lifecycle;

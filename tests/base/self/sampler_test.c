@@ -1,4 +1,4 @@
-/* The sampler's turns: one at a time, canceled, and again afterwards. */
+/* The sampler runs once at a time, can be canceled, and can run again afterwards. */
 #include "base/self/sampler.h"
 
 #include "base/clock.h"

@@ -16,7 +16,7 @@
 
 static struct arena arena;
 
-/* What is set, in words. */
+/* Prints the settings that are not empty. */
 static void print(struct buf *b, const struct kube_access *a)
 {
 	const struct http_config *h = &a->http;

@@ -14,7 +14,7 @@ static void on_closed(struct evhttp_connection *conn, void *ctx)
 	step->held = false;
 }
 
-/* What was written is in the socket: now the client sees an end where none was due. */
+/* All bytes are in the socket. Now it is cut, so the client sees a broken answer. */
 static void on_written(struct evhttp_connection *conn, void *ctx)
 {
 	shutdown(bufferevent_getfd(evhttp_connection_get_bufferevent(conn)), SHUT_RDWR);

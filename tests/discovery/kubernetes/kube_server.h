@@ -1,6 +1,6 @@
 /*
- * An API server for tests: real HTTP on 127.0.0.1, in the test's own event loop. It answers as the
- * test said before; a request that nobody announced is answered with 500 and counted.
+ * An API server for tests: real HTTP on 127.0.0.1, in the test's own event loop. The test
+ * sets its answers before; an unexpected request is answered with 500 and counted.
  *
  * Ownership: kube_server_start and kube_server_stop pair; strings given live as long as the server.
  * Threads:   the loop's.
@@ -50,7 +50,7 @@ bool kube_server_start(struct kube_server *s, struct event_base *base);
 void kube_server_stop(struct kube_server *s);
 /* The first step with something left that matches answers. */
 void kube_server_add(struct kube_server *s, struct kube_step step);
-/* One more chunk for the stream that the step of this match holds. False: there is none. */
+/* Sends one more chunk in the stream that the step of this match holds. False: it holds none. */
 bool kube_server_push(struct kube_server *s, const char *match, struct str bytes);
 bool kube_server_end(struct kube_server *s, const char *match, enum kube_end end);
 bool kube_server_holds(struct kube_server *s, const char *match);

@@ -1,5 +1,5 @@
 /*
- * Objects and what becomes of them stand in tests/discovery/kubernetes/ROLE.json; names of labels
+ * Objects and their groups are in tests/discovery/kubernetes/ROLE.json; names of labels
  * there lack their "__meta_kubernetes_". Whole sets are compared, in order, and what was asked for.
  */
 #include <jansson.h>
@@ -104,7 +104,7 @@ static enum kube_role role_of(const json_t *c)
 	return (enum kube_role)r;
 }
 
-/* What a watch keeps of objects is all that is needed of them. */
+/* Trims the objects as a watch does: the groups must be the same. */
 static void trim_case(json_t *c)
 {
 	json_t *list, *o;

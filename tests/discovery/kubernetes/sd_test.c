@@ -161,7 +161,7 @@ void source_failed(struct source *host, const struct err *why)
 	host->failed = *why;
 }
 
-/* Puts the object, or takes it away where text is NULL, and tells every watch. */
+/* Puts the object, or deletes it if text is NULL, and calls the listeners of every watch. */
 static void put(struct world *w, enum kube_resource r, const char *key, const char *text)
 {
 	json_error_t why;
@@ -349,7 +349,7 @@ TEST(a_stream_of_changes_is_published_five_times_a_second)
 	world_release(&world);
 }
 
-/* Each row: what changes, and whether the group of endpoints a/e is made anew by it. */
+/* Each row: a change, and whether the group of endpoints a/e is rebuilt. */
 TEST(what_was_joined_makes_a_group_anew)
 {
 	static const struct {
@@ -475,7 +475,7 @@ TEST(trouble_is_told)
 	world_release(&world);
 }
 
-/* ---- random changes: what a source came to is what a new one begins with ---- */
+/* ---- random changes: a source has the same groups as a new one would have ---- */
 
 static unsigned pick(uint64_t *seed, unsigned n)
 {
@@ -546,7 +546,7 @@ TEST(random_changes)
 	world_release(&world);
 }
 
-/* What a change costs among 10,000 pods, in processor time. */
+/* The processor time of a change among 10,000 pods. */
 TEST(cost)
 {
 	struct kubernetes_sd_config c = { .role = KUBE_ROLE_POD, .attach_node = true };

@@ -3,7 +3,6 @@
 #include <openssl/evp.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
 #include "discovery/kubernetes/cluster.h"
 #include "discovery/kubernetes/watch_internal.h"
 #include "tests/base/net/http_server.h"

@@ -54,7 +54,7 @@ TEST(what_nobody_uses_goes)
 	kube_values_release(&t);
 }
 
-/* Pods of one deployment: their labels and containers are one, names and addresses are not. */
+/* Pods of one deployment share labels and containers, but not names and addresses. */
 TEST(objects_share_what_they_have_in_common)
 {
 #define POD(name, ip) \

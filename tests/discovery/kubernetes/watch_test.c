@@ -1,4 +1,4 @@
-/* Watches against an API server that says what each test wants it to say. */
+/* Watches against an API server whose answers each test sets. */
 #include "discovery/kubernetes/watch.h"
 
 #include <event2/event.h>
@@ -304,7 +304,7 @@ TEST(objects_in_the_order_of_their_keys)
 	stop();
 }
 
-/* Out of date in mid-list: all of it in one answer. */
+/* The version expires in the middle of a list: the next list has one page. */
 TEST(a_page_that_is_gone)
 {
 	REQUIRE(start());
@@ -319,7 +319,7 @@ TEST(a_page_that_is_gone)
 	stop();
 }
 
-/* What changed while nobody looked is told as changes; what did not is not told. */
+/* The new list reports objects that changed meanwhile, and no others. */
 TEST(a_version_that_is_gone)
 {
 	static const enum kube_end how[] = { KUBE_HOLD, KUBE_WHOLE };

@@ -1,4 +1,4 @@
-/* DNS discovery against a real name server on loopback: what is published, and what is told. */
+/* DNS discovery against a real name server on loopback: published groups and reported failures. */
 #include "discovery/sources/dns_sd.h"
 
 #include <event2/event.h>
@@ -121,7 +121,7 @@ static const struct record_case records[] = {
 		" __meta_dns_srv_record_port=\"8080\", __meta_dns_srv_record_target=\"a.test.\"}\n"
 		"  {__address__=\"b.test:8081\", __meta_dns_name=\"_api._tcp.test.\","
 		" __meta_dns_srv_record_port=\"8081\", __meta_dns_srv_record_target=\"b.test.\"}\n" },
-	/* RFC 2782's "there is no such service" is a target as any other in Prometheus, too */
+	/* as in Prometheus, RFC 2782's "there is no such service" is a target like any other */
 	{ "srv", 0, "none.test.", "none.test SRV 0 .\n",
 		"none.test.:\n"
 		"  {__address__=\":0\", __meta_dns_name=\"none.test.\","
@@ -324,7 +324,7 @@ TEST(many_names_are_asked_for_a_few_at_a_time)
 	}
 	took = clock_monotonic_ns() - began;
 	CHECK_INT(lines, 1000);
-	/* Together, or what came within 5 s and then within each half of a second. */
+	/* Answers are published together, or those of the first 5 s and then of each half second. */
 	CHECK(s.publishes <= 1 + (took < 5 * NS_PER_S ? 0 : took / (NS_PER_S / 2) - 9));
 	CHECK_INT(s.failures, 0);
 	host_close(&s);
@@ -339,7 +339,7 @@ static const struct {
 } searches[] = {
 	{ "a.test b.test", "", "web", "web.b.test A 10.0.0.1\n", "udp web.a.test A\nudp web.b.test A\n",
 		"web:\n" ADDRESS("10.0.0.1:80", "web"), "" },
-	/* enough dots: as it stands first */
+	/* enough dots: the name as written comes first */
 	{ "a.test b.test", "", "web.c", "web.c.a.test A 10.0.0.1\n",
 		"udp web.c A\nudp web.c.a.test A\n", "web.c:\n" ADDRESS("10.0.0.1:80", "web.c"), "" },
 	{ "a.test b.test", "ndots:2", "web.c", "web.c A 10.0.0.1\n",
@@ -351,7 +351,7 @@ static const struct {
 		"web:\n", "" },
 	{ "a.test b.test", "", "web", "", "udp web.a.test A\nudp web.b.test A\nudp web A\n", "web:\n",
 		"" },
-	/* a later domain may answer where an earlier one fails; where none does, nobody knows */
+	/* a later domain may answer if an earlier one fails; if none answers, the lookup failed */
 	{ "a.test b.test", "", "web", "web.a.test REFUSED\nweb.b.test A 10.0.0.1\n",
 		"udp web.a.test A\nudp web.b.test A\n", "web:\n" ADDRESS("10.0.0.1:80", "web"), "" },
 	{ "a.test b.test", "", "web", "web.b.test REFUSED\n",
@@ -360,7 +360,7 @@ static const struct {
 		"domain: web.b.test.: servers unreachable or failing\n" },
 };
 
-/* Of those that stand in `asked` once, in its order. */
+/* The server's questions in their order, each once. */
 static void questions_once(const struct source *s, struct buf *out)
 {
 	const char *at = s->server.asked.ptr ? s->server.asked.ptr : "";
@@ -416,7 +416,7 @@ TEST(servers_that_make_no_sense_are_refused)
 
 /* ---- resolv.conf ---- */
 
-/* A network of our own, where port 53 is free, and a resolv.conf of our own. */
+/* A separate network, in which port 53 is free, and a separate resolv.conf. */
 static bool enter_namespace(const char *conf)
 {
 	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP };
@@ -441,7 +441,7 @@ static void put(const char *path, const char *text)
 		CHECK_FAIL("cannot write %s", path);
 }
 
-/* A question stays under way with the servers of old: the others go to the new ones at once. */
+/* One question stays with the old servers; the others go to the new ones at once. */
 static void follow_changes(const char *conf)
 {
 	struct str names[] = { STR("deaf"), STR("web") };

@@ -9,7 +9,7 @@
  *	big.test CUT                 UDP answers are cut (TC); TCP has the records
  *	x.test SERVFAIL | REFUSED | SILENT | GARBAGE | LIES (an answer whose records end too soon)
  *
- * Names that have no line do not exist (NXDOMAIN). SRV and MX data stand in DNS's order of fields
+ * Names that have no line do not exist (NXDOMAIN). SRV and MX data have the order of fields in DNS,
  * with priority and weight 0. CNAMEs are followed within the zone.
  *
  * Threads: dns_server_zone and dns_server_asked from any thread, at any time.
@@ -32,10 +32,10 @@ struct dns_server {
 };
 
 bool dns_server_start(struct dns_server *s, const char *zone); /* zone is not copied */
-/* Elsewhere than on a free port of 127.0.0.1. */
+/* Listens on this address, not on a free port of 127.0.0.1. */
 bool dns_server_start_at(struct dns_server *s, const char *ip, unsigned port, const char *zone);
 void dns_server_zone(struct dns_server *s, const char *zone);
-/* How often such a question came: "tcp big.test A"; "": all of them. */
+/* The number of times a question was asked: "tcp big.test A"; "": of all questions. */
 unsigned dns_server_asked(struct dns_server *s, const char *question);
 void dns_server_stop(struct dns_server *s);
 

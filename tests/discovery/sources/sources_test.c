@@ -1,4 +1,4 @@
-/* The registry of sources, with a provider that does what the test says. */
+/* The registry of sources, with a provider that the test controls. */
 #include "discovery/sources/sources.h"
 
 #include "tests/check.h"

@@ -1,4 +1,4 @@
-/* Levels that are pushed again and again, by senders who do not say how often. */
+/* Levels that are pushed repeatedly, by senders who do not give their interval. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -15,7 +15,7 @@ static void must(enum err_code rc, const struct err *err)
 	exit(1);
 }
 
-/* What a pod has in use, 100 MiB; it says neither duration nor interval. */
+/* Pushes 100 MiB in use for a pod, without duration and interval. */
 static void push_level(const char *pod, int64_t at_s)
 {
 	const int64_t values[1] = { 100 << 20 };

@@ -1,8 +1,7 @@
-/* How many series and values labels have: counted by hand, over the API, and within a limit. */
+/* Counts of labels' series and values: by hand, over the API, and within a memory limit. */
 #include "web/api/label_counts.h"
 
 #include "tests/check.h"
-#include "tests/draw.h"
 #include "tests/web/grafana.h"
 
 /* ---- the counts themselves ---- */
@@ -76,7 +75,7 @@ TEST(each_series_counts_once)
 	label_counts_release(&c);
 }
 
-/* What it takes stays below the limit, whichever of its parts grows. */
+/* The memory stays below the limit, whichever part grows. */
 TEST(counts_stay_within_their_memory)
 {
 	static const char *const labels_of_interest[] = { "", "host", "zone" };

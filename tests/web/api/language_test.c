@@ -1,4 +1,4 @@
-/* The language as the API tells it: whole, and as its tables have it. */
+/* The language as the API describes it: complete, and equal to the tables. */
 #include "promql/syntax/functions.h"
 #include "promql/syntax/parse.h"
 #include "tests/check.h"
@@ -45,7 +45,7 @@ static const char *const entries[] = {
 	"costs)\",\"arguments\":\"k, costs\",\"returns\":\"costs\",\"help\":\"the k greatest "
 	"costs\",\"argumentTypes\":[[\"scalar\"],[\"costs\"]],\"variadic\":0,"
 	"\"modifiers\":[\"by\",\"without\"],\"byFrames\":false}",
-	/* What programs need of a call beside its usage: each flag of an argument. */
+	/* For programs: the flags of each argument. */
 	"\"help\":\"flat cost over the total, 0 to 1\",\"argumentTypes\":[[\"profiles\"],"
 	"[\"frames\"]],\"variadic\":1,\"modifiers\":[\"by\"],\"byFrames\":true}",
 	"\"argumentTypes\":[[\"profiles\",\"selector\",\"window\"],[\"profiles\",\"selector\","
@@ -87,7 +87,7 @@ TEST(the_language_is_told_whole)
 	grafana_stop();
 }
 
-/* In any case, wherever one stands for a name of a function. */
+/* No keyword is the name of a function. */
 TEST(keywords_are_words_of_the_language)
 {
 	size_t n = 0;
@@ -99,7 +99,7 @@ TEST(keywords_are_words_of_the_language)
 	CHECK_INT(n, 16);
 }
 
-/* How strongly the answer says that an operator binds. */
+/* The binding strength of an operator in the answer. */
 static int64_t binds(enum binary_op op)
 {
 	struct str body = buf_str(&grafana.r.body);

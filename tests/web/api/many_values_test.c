@@ -1,6 +1,6 @@
 /*
- * Very many values of a label: what lists them is answered, or refused before it takes more memory
- * than a request may. The bench `tsdb_bench series` has the million.
+ * Very many values of a label: a request that lists them is answered, or refused before it takes
+ * more memory than a request may. The bench `tsdb_bench series` has the million.
  */
 #include "base/clock.h"
 #include "tests/check.h"

@@ -1,4 +1,4 @@
-/* What dashboards and editors ask beside queries: over a socket, on a real database and engine. */
+/* Requests of dashboards and editors beside queries, over a socket, on a real database. */
 
 #include "base/clock.h"
 #include "tests/check.h"
@@ -83,7 +83,7 @@ TEST(functions_are_completed)
 
 #define MANY 5000u
 
-/* Of many names no more than some of the limit's are kept in between; in no order they came in. */
+/* Many names out of order: only a few more than the limit are held at a time. */
 TEST(the_first_of_many_functions)
 {
 	struct pprof_builder *b;
@@ -330,7 +330,7 @@ TEST(numbers_are_federated)
 	grafana_stop();
 }
 
-/* ---- profiles for who knows numbers only ---- */
+/* ---- profiles for clients that know numbers only ---- */
 
 TEST(profiles_come_as_totals_for_grafana)
 {

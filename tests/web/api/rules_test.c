@@ -1,4 +1,4 @@
-/* Rules and alerts over HTTP: whole answers, with what changes from run to run blotted out. */
+/* Rules and alerts over HTTP: whole answers, without the values that differ between runs. */
 
 #include "base/clock.h"
 #include "promql/rules/manager.h"
@@ -193,7 +193,7 @@ TEST(rules)
 	grafana_stop();
 }
 
-/* Page after page, each with what the next is asked by; the last has none. */
+/* Page after page: each has the token of the next one; the last has none. */
 TEST(pages_of_groups)
 {
 	static const char key[] = "],\"groupNextToken\":\"";
@@ -215,7 +215,7 @@ TEST(pages_of_groups)
 	CHECK(str_find(body, STR("\"name\":\"first\"")) < 0);
 	CHECK(str_find(body, STR("\"name\":\"second\"")) > 0);
 	CHECK(str_find(body, STR("groupNextToken")) < 0);
-	/* A group that has nothing that is asked for is none of a page's. */
+	/* A group without any requested rule does not count for a page. */
 	body = get("/api/v1/rules?group_limit=1&type=record");
 	CHECK(str_find(body, STR("\"name\":\"second\"")) > 0);
 	CHECK(str_find(body, STR("groupNextToken")) < 0);

@@ -1,4 +1,5 @@
-/* Memory of bodies that are received: limits of one, of an address, of all, and who gives way. */
+/* Memory of bodies that are received: limits of one, of an address, of all, and which is dropped.
+ */
 #include "web/http/bodies.h"
 
 #include "tests/check.h"
@@ -48,7 +49,7 @@ TEST(an_address_has_a_share)
 	add(&all, &b[0], 1, 400);
 	add(&all, &b[1], 1, 201);
 	CHECK_INT(b[1].refused, 429);
-	add(&all, &b[2], 1, 200); /* what was refused is not counted */
+	add(&all, &b[2], 1, 200); /* refused bytes are not counted */
 	CHECK_INT(b[2].refused, 0);
 	body_drop(&all, &b[0]);
 	b[0] = (struct body){ 0 };
@@ -68,7 +69,7 @@ TEST(who_holds_most_gives_way)
 	add(&all, &b[0], 1, 200);
 	add(&all, &b[1], 1, 350);
 	add(&all, &b[2], 2, 400);
-	add(&all, &b[3], 3, 100); /* 1 holds 550: its longest is let go */
+	add(&all, &b[3], 3, 100); /* 1 holds 550: its longest body is dropped */
 	CHECK_INT(b[1].refused, 503);
 	CHECK_INT(b[0].refused | b[2].refused | b[3].refused, 0);
 	CHECK_INT(all.bytes, 700);
@@ -98,7 +99,7 @@ TEST(what_came_whole_stays_and_equals_do_not_take_from_each_other)
 	b[2].whole = true;
 	body_drop(&all, &b[1]);
 	b[1] = (struct body){ 0 };
-	add(&all, &b[1], 2, 401); /* nobody can give way */
+	add(&all, &b[1], 2, 401); /* no body can be dropped for it */
 	CHECK_INT(b[1].refused, 503);
 	for (int i = 0; i < 3; i++)
 		body_drop(&all, &b[i]);
@@ -108,7 +109,7 @@ TEST(what_came_whole_stays_and_equals_do_not_take_from_each_other)
 	add(&all, &b[1], 2, 499);
 	add(&all, &b[1], 2, 1);
 	CHECK_INT(all.bytes, ALL);
-	add(&all, &b[2], 3, 500); /* as much as the others have: no claim against them */
+	add(&all, &b[2], 3, 500); /* it holds as much as the others: none of theirs is dropped */
 	CHECK_INT(b[2].refused, 503);
 	CHECK_INT(b[0].refused | b[1].refused, 0);
 	for (int i = 0; i < 3; i++)

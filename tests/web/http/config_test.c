@@ -7,8 +7,6 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/log.h"
-#include "base/thread.h"
 #include "tests/check.h"
 #include "tests/wait.h"
 #include "tests/web/http/bcrypt.h"
@@ -16,7 +14,7 @@
 #include "tests/web/http/http_peer.h"
 #include "web/web.h"
 
-/* What lies in one directory: authorities, certificates, the file itself. */
+/* A directory with authorities, certificates and the configuration file. */
 struct place {
 	char dir[64];
 	struct authority ca, other;
@@ -248,7 +246,7 @@ static void server_name(struct place *p, struct buf *out)
 	peer_close(&peer);
 }
 
-/* Until the new name is served. */
+/* Waits until the new name is served. */
 static void wait_for_name(struct place *p, const char *want)
 {
 	struct buf name = { 0 };
@@ -276,7 +274,7 @@ TEST(a_renewed_certificate_is_served_without_a_restart)
 	CHECK_INT(r.status, 200);
 	peer_close(&old);
 
-	/* What is half renewed is not taken over. */
+	/* A new certificate is not used before its key is there. */
 	authority_sign(&p.ca, "third", CERT_SERVER, at(&p, "server.pem"), at(&p, "other.key"));
 	usleep(1200000);
 	for (int i = 0; i < 3; i++) {

@@ -183,7 +183,7 @@ TEST(a_failure_behind_the_first_piece_breaks_the_answer)
 	http_server_close(f.server, NS_PER_S);
 }
 
-/* What is not taken bounds what is written: the room, and what the sockets hold. */
+/* The writer stops once the buffer and the sockets are full. */
 TEST(a_client_that_reads_nothing_holds_little)
 {
 	struct peer p;
@@ -193,7 +193,7 @@ TEST(a_client_that_reads_nothing_holds_little)
 	peer_open(&p, f.port);
 	peer_send(&p, STR(REQUEST("pieces=4000", "")));
 	until(&f.pieces, STREAM_READY_BYTES_MAX / PIECE_BYTES);
-	/* Sockets take some more; then, for long, nothing is written. */
+	/* The sockets take some more; then nothing is written for long. */
 	do {
 		before = atomic_load(&f.pieces);
 		usleep(500000);

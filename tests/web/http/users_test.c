@@ -1,4 +1,4 @@
-/* Passwords: verdicts, and whose turn it is when many are to be verified. */
+/* Passwords: verdicts, and the order of many verifications. */
 #include "web/http/users.h"
 
 #include <gnutls/gnutls.h>
@@ -146,7 +146,7 @@ TEST(a_flood_of_guesses_does_not_keep_others_from_signing_in)
 	REQUIRE_OK(users_open(0, &g.users, &err), &err);
 	for (int i = 0; i < 40; i++)
 		REQUIRE_OK(thread_start(&threads[i], "guess", flood, &g, &err), &err);
-	while (!atomic_load(&g.busy)) /* the flood has what it may have */
+	while (!atomic_load(&g.busy)) /* the flood has its share */
 		usleep(1000);
 	for (unsigned i = 0; i < 10; i++) {
 		CHECK_INT(sign_in(&g, 2, names[i], i, false), USERS_LATER);
@@ -156,7 +156,7 @@ TEST(a_flood_of_guesses_does_not_keep_others_from_signing_in)
 	atomic_store(&g.stop, true);
 	for (int i = 0; i < 40; i++)
 		thread_join(&threads[i]);
-	for (unsigned i = 0; i < 10; i++) /* no verdict of theirs gave way to another one */
+	for (unsigned i = 0; i < 10; i++) /* none of their verdicts was replaced */
 		CHECK_INT(sign_in(&g, 2, names[i], i, false), USERS_OK);
 	users_close(g.users);
 }
@@ -175,7 +175,7 @@ static void flood_from(void *ctx)
 			atomic_fetch_add(&c->g->busy, 1);
 }
 
-/* So many addresses that all places are taken: one who asks once still has his turn. */
+/* Many addresses take all places: an address that asks once still gets its turn. */
 TEST(a_flood_from_many_addresses_leaves_a_place_for_one_more)
 {
 	struct label users_of[1] = { { STR("alice"), { NULL, 0 } } };

@@ -99,7 +99,7 @@ TEST(series_are_sums_of_steps)
 {
 	grafana_start();
 	grafana_fill();
-	/* (t - step, t]: T0 stands in the first step, which ends at it; the last has no profile. */
+	/* (t - step, t]: T0 is in the first step, which ends at it; the last has no profile. */
 	CHECK_SAYS("SelectSeries",
 		"{" OF_CPU "\"labelSelector\":\"{}\",\"start\":\"1700000000000\","
 		"\"end\":\"1700000060000\",\"step\":15}",
@@ -118,7 +118,7 @@ TEST(series_are_sums_of_steps)
 		"\"start\":\"1700000020000\",\"end\":\"1700000020000\",\"step\":\"20\"}",
 		"{\"series\":[{\"labels\":[{\"name\":\"version\",\"value\":\"v2\"}],\"points\":[" POINT(
 			"160000000", "1700000020000") "]}]}");
-	/* A level is its mean, summed over series or, where that is asked for, the mean of them. */
+	/* Levels: the mean of each series, summed, or their mean if that is asked for. */
 	CHECK_SAYS("SelectSeries",
 		"{\"profile_typeID\":\"goroutine:goroutine:count:goroutine:count\","
 		"\"start\":\"1700000020000\",\"end\":\"1700000020000\",\"step\":20}",

@@ -2,6 +2,7 @@
 #include "base/gzip/gzip.h"
 #include "tests/check.h"
 #include "tests/web/grafana.h"
+#include "web/pyroscope/selector.h"
 
 /* ---- what is refused ---- */
 

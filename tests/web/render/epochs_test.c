@@ -11,7 +11,7 @@
 #define WINDOWS 6
 #define WINDOW_S 60
 
-/* ---- answers in an order that ids have no part in ---- */
+/* ---- answers in an order that does not depend on ids ---- */
 
 struct lines {
 	char *v[4096];

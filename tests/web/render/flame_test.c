@@ -402,7 +402,7 @@ TEST(speedscope)
 	values_release(&m.values);
 }
 
-/* Of 4 it is -4, and 3 are 10 - 7: what cancels out is not lost. */
+/* A cost of 4 becomes -4, and 3 becomes 10 - 7: costs that cancel out are not lost. */
 TEST(costs_below_zero_count)
 {
 	struct made m;

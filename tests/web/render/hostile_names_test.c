@@ -1,6 +1,6 @@
 /*
- * Names are chosen by the profiled program. What people read, also on a terminal, has no byte of
- * them that ends a line, moves the cursor or is not UTF-8. What programs read is well-formed.
+ * Names are chosen by the profiled program. In text for people, also on a terminal, no byte of a
+ * name ends a line, moves the cursor or is not UTF-8. Formats for programs are well-formed.
  */
 #include "base/quote.h"
 #include "tests/values.h"

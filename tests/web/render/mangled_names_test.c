@@ -4,7 +4,6 @@
  */
 #include "promql/filter.h"
 #include "promql/flat.h"
-#include "promql/frames.h"
 #include "promql/syntax/check.h"
 #include "tests/draw.h"
 #include "tests/oracle.h"

@@ -1,4 +1,4 @@
-/* Which requests come from pages of other sites, and which names are ours. */
+/* Tells requests of other sites' pages from ours, and our names from others. */
 #include "web/router/origin.h"
 
 #include "tests/check.h"
@@ -31,7 +31,7 @@ TEST(which_requests_come_from_a_foreign_page)
 		{ "https://epi.example", "", "10.0.0.1:7272", "https://epi.example:443", false },
 		{ "http://epi.example", "", "10.0.0.1:7272", "https://epi.example", true },
 		{ "https://epi.example:444", "", "10.0.0.1:7272", "https://epi.example", true },
-		/* What the browser itself says. */
+		/* The browser's own word, Sec-Fetch-Site. */
 		{ "", "same-origin", "a.example", "", false },
 		{ "", "none", "a.example", "", false },
 		{ "https://x.example", "same-origin", "10.0.0.1", "", false },

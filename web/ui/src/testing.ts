@@ -1,4 +1,4 @@
-// What the unit tests import: the modules that need no browser.
+// The modules that need no browser, for the unit tests.
 export * as api from "./shared/api";
 export * as candidates from "./query/candidates";
 export * as compare from "./compare/sides";

@@ -151,7 +151,7 @@ function useResize(
 /** uPlot keeps the highlighted line there. */
 type Focusable = { _focus?: boolean | null };
 
-/** What is drawn, for tests: a canvas cannot be read. */
+/** The chart as drawn, for tests: a canvas cannot be read. */
 function published(u: uPlot, p: Plot, { mark, step }: ChartProps, cursor: number) {
 	const numbers = (c: (number | null | undefined)[]) => c.map((v) => v ?? null);
 	return {

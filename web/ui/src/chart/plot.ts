@@ -1,4 +1,4 @@
-// How uPlot draws cost over time: scales and axes, colours, stacked areas, points without
+// Draws cost over time with uPlot: scales and axes, colours, stacked areas, points without
 // neighbours, the marked window, and the values under the pointer.
 import uPlot from "uplot";
 import { css, oklch } from "../flame/color";

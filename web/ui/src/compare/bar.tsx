@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Combo } from "../query/picker";
 import { withMatcher } from "../query/query";
 import { useLabelNames } from "../query/questions";
-import { Segmented } from "../shared/fields";
+import { Segmented, Select } from "../shared/fields";
 import { useApi, useUrl } from "../shared/hooks";
 import { IconSwap } from "../shared/icons";
 import { TimePicker } from "../shared/timepicker";
@@ -44,6 +44,15 @@ function LabelPreset({
 		setBase(options.length >= 2 ? options[options.length - 2] : "");
 		setNext(options.length >= 2 ? options[options.length - 1] : "");
 	}, [values.answer]);
+	const valueField = (name: string, value: string, set: (v: string) => void) => (
+		<Combo
+			value={value}
+			options={options}
+			label={name}
+			placeholder="value"
+			onCommit={set}
+		/>
+	);
 	const apply = () => onApply(withMatcher(query, label, base), withMatcher(query, label, next));
 	return (
 		<div class="preset" role="group" aria-label="Two values of a label">
@@ -56,21 +65,9 @@ function LabelPreset({
 				onCommit={setLabel}
 			/>
 			<span class="faint">base</span>
-			<Combo
-				value={base}
-				options={options}
-				label="Base value"
-				placeholder="value"
-				onCommit={setBase}
-			/>
+			{valueField("Base value", base, setBase)}
 			<span class="faint">new</span>
-			<Combo
-				value={next}
-				options={options}
-				label="New value"
-				placeholder="value"
-				onCommit={setNext}
-			/>
+			{valueField("New value", next, setNext)}
 			<button
 				type="button"
 				class="primary"
@@ -121,25 +118,23 @@ function BaseWindow({ sides, changed }: Pick<CompareBarProps, "sides" | "changed
 	const { shift, point } = sides;
 	const offered = SHIFTS.some(([v]) => v === shift);
 	return (
-		<label class="select">
-			<span class="faint">Base window</span>
-			<select
-				value={shift}
-				aria-label="Base window"
-				onChange={(e) => changed(chooseShift(sides, (e.target as HTMLSelectElement).value))}
-			>
-				{SHIFTS.map(([v, text]) => (
-					<option key={v} value={v}>
-						{text}
-					</option>
-				))}
-				{shift === "own" && <option value="own">as chosen on the chart</option>}
-				{point !== null && <option value="point">before {formatClock(point)}</option>}
-				{!offered && shift !== "own" && point === null && (
-					<option value={shift}>{shift} before</option>
-				)}
-			</select>
-		</label>
+		<Select
+			name="Base window"
+			label="Base window"
+			value={shift}
+			onChange={(v) => changed(chooseShift(sides, v))}
+		>
+			{SHIFTS.map(([v, text]) => (
+				<option key={v} value={v}>
+					{text}
+				</option>
+			))}
+			{shift === "own" && <option value="own">as chosen on the chart</option>}
+			{point !== null && <option value="point">before {formatClock(point)}</option>}
+			{!offered && shift !== "own" && point === null && (
+				<option value={shift}>{shift} before</option>
+			)}
+		</Select>
 	);
 }
 

@@ -8,6 +8,7 @@ import { withMatcher } from "../query/query";
 import { useLabelNames } from "../query/questions";
 import type { Kind } from "../query/types";
 import type { Labels } from "../shared/api";
+import { optionsOf, Select } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { IconLeft, IconRight } from "../shared/icons";
 import { QueryError } from "../shared/notices";
@@ -50,26 +51,18 @@ function BySelect({ by, patch }: Pick<ChartPanelProps, "by" | "patch">) {
 	const own = by && by !== BY_FUNCTION ? [by] : [];
 	const names = [...new Set([...own, ...groupable(labels.answer?.data ?? [])])];
 	return (
-		<label class="select">
-			<span class="faint">By</span>
-			<select
-				value={by}
-				aria-label="One line per value of"
-				onChange={(e) => patch({ by: (e.target as HTMLSelectElement).value })}
-			>
-				<option value="">nothing</option>
-				<option value={BY_FUNCTION}>top functions</option>
-				<optgroup label="Labels">
-					{names
-						.filter((l) => !l.startsWith("__") && l !== BY_FUNCTION)
-						.map((l) => (
-							<option key={l} value={l}>
-								{l}
-							</option>
-						))}
-				</optgroup>
-			</select>
-		</label>
+		<Select
+			name="By"
+			label="One line per value of"
+			value={by}
+			onChange={(v) => patch({ by: v })}
+		>
+			<option value="">nothing</option>
+			<option value={BY_FUNCTION}>top functions</option>
+			<optgroup label="Labels">
+				{optionsOf(names.filter((l) => !l.startsWith("__") && l !== BY_FUNCTION))}
+			</optgroup>
+		</Select>
 	);
 }
 

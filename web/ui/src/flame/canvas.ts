@@ -256,7 +256,7 @@ export class FlameCanvas {
 		return i >= 0 && (f.total[i] / w) * width >= MIN_W ? i : -1;
 	}
 
-	/** Where a node lies on the canvas now. */
+	/** The place of a node on the canvas now. */
 	place(i: number): { x: number; y: number; w: number } {
 		const f = this.flame!;
 		const s = this.view.width / this.view.w;

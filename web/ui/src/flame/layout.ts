@@ -32,9 +32,9 @@ export interface Flame {
 	/** The width of the root, in the unit of x. */
 	width: number;
 	diff: { base: Columns; next: Columns; baseTotal: number; nextTotal: number } | null;
-	/** Of a rearranged graph: the node for each path of the original. */
+	/** In a rearranged graph, the node for each path of the original. */
 	before: { path: Uint32Array; at: Uint32Array } | null;
-	/** Where functions are defined, if the answer says so: a name's file is files[nameFiles[name]]. */
+	/** Files of functions, if the answer has them: a name's file is files[nameFiles[name]]. */
 	files: string[];
 	nameFiles: ArrayLike<number>;
 	nameLines: ArrayLike<number>;

@@ -1,7 +1,11 @@
-// A pool of targets as a panel that opens and closes.
+// A page of pools: a bar with a filter, and a panel per pool that opens and closes.
 import type { ComponentChildren } from "preact";
+import type { ApiError } from "../shared/api";
+import { Segmented, TextFilter } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
+import { QueryError } from "../shared/notices";
+import { Paged } from "../shared/paged";
 import { listParam, openAtFirst, type Pool } from "./targets";
 import "./targets.css";
 import "./pool.css";
@@ -10,7 +14,7 @@ import "./pool.css";
  * Which pools are open. The address has the pools that the user opened and closed; a filter may
  * change the defaults, but not these.
  */
-export function usePools<T>(pools: Pool<T>[]) {
+function usePools<T>(pools: Pool<T>[]) {
 	const { store, location } = useUrl();
 	const opened = location.params.get("opened");
 	const closed = location.params.get("closed");
@@ -30,9 +34,9 @@ export function usePools<T>(pools: Pool<T>[]) {
 	return { isOpen, toggle, setAll, allOpen };
 }
 
-export type Pools = ReturnType<typeof usePools>;
+type Pools = ReturnType<typeof usePools>;
 
-export function OpenAll({ pools, count }: { pools: Pools; count: number }) {
+function OpenAll({ pools, count }: { pools: Pools; count: number }) {
 	if (count < 2) return null;
 	return (
 		<button type="button" onClick={() => pools.setAll(!pools.allOpen)}>
@@ -49,7 +53,7 @@ interface PoolPanelProps {
 	children(): ComponentChildren;
 }
 
-export function PoolPanel({ pool, pools, counts, children }: PoolPanelProps) {
+function PoolPanel({ pool, pools, counts, children }: PoolPanelProps) {
 	const open = pools.isOpen(pool.name);
 	return (
 		<section class="panel pool" aria-label={pool.name}>
@@ -67,5 +71,110 @@ export function PoolPanel({ pool, pools, counts, children }: PoolPanelProps) {
 			{pool.error && <div class="notice error">{pool.error}</div>}
 			{open && children()}
 		</section>
+	);
+}
+
+/** How many of a pool's targets are up, or active. */
+export function Count(props: { some: number; all: number; word: string; mark: string }) {
+	return (
+		<span class={`count ${props.mark}`}>
+			{props.some.toLocaleString("en")} / {props.all.toLocaleString("en")} {props.word}
+		</span>
+	);
+}
+
+interface Column {
+	title: string;
+	/** Class of the `<col>`, and of the `<th>`. */
+	col?: string;
+	head?: string;
+}
+
+/** A table shown a page at a time; `children` makes one item's rows. */
+export function PagedTable<T>(props: {
+	kind: string;
+	columns: Column[];
+	items: T[];
+	what: string;
+	children(item: T, index: number): ComponentChildren;
+}) {
+	return (
+		<Paged items={props.items} what={props.what}>
+			{(items) => (
+				<div class="scroll-x">
+					<table class={`plain ${props.kind}`}>
+						<colgroup>
+							{props.columns.map((c) => (
+								<col key={c.title} class={c.col} />
+							))}
+						</colgroup>
+						<thead>
+							<tr>
+								{props.columns.map((c) => (
+									<th key={c.title} class={c.head}>
+										{c.title}
+									</th>
+								))}
+							</tr>
+						</thead>
+						<tbody>{items.map(props.children)}</tbody>
+					</table>
+				</div>
+			)}
+		</Paged>
+	);
+}
+
+export interface PoolsPageProps<S extends string, P extends Pool<unknown>> {
+	/** The class of `<main>`. */
+	kind: string;
+	title: string;
+	/** The choice that the address has as `state`; "all" is left out there. */
+	choice: { label: string; value: S; options: [S, string, string?][] };
+	filter: { label: string; hint: string };
+	/** At the right end of the bar. */
+	aside: ComponentChildren;
+	error: ApiError | null;
+	pools: P[];
+	counts(pool: P): ComponentChildren;
+	table(pool: P): ComponentChildren;
+	/** Shown if there are no pools; null for nothing. */
+	empty: string | null;
+	/** Shown below the pools. */
+	children?: ComponentChildren;
+}
+
+export function PoolsPage<S extends string, P extends Pool<unknown>>(props: PoolsPageProps<S, P>) {
+	const { store } = useUrl();
+	const { choice, filter, error } = props;
+	const pools = usePools(props.pools);
+	return (
+		<main class={props.kind}>
+			<div class="toolbar page-bar">
+				<h1>{props.title}</h1>
+				<Segmented
+					label={choice.label}
+					value={choice.value}
+					options={choice.options}
+					onChange={(v) => store.patch({ state: v === "all" ? null : v })}
+				/>
+				<TextFilter label={filter.label} hint={filter.hint} />
+				<OpenAll pools={pools} count={props.pools.length} />
+				<span class="spacer" />
+				{props.aside}
+			</div>
+			{error && <QueryError error={error} sent="" />}
+			{props.pools.map((p) => (
+				<PoolPanel key={p.name} pool={p} pools={pools} counts={props.counts(p)}>
+					{() => props.table(p)}
+				</PoolPanel>
+			))}
+			{props.pools.length === 0 && props.empty !== null && (
+				<section class="panel">
+					<div class="empty">{props.empty}</div>
+				</section>
+			)}
+			{props.children}
+		</main>
 	);
 }

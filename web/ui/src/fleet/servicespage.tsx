@@ -5,7 +5,7 @@ import { groupable } from "../query/labels";
 import { useLabelNames, useProfileTypes, useScrapeInterval } from "../query/questions";
 import { escapeRegexp } from "../query/text";
 import { type ProfileType, shortTypeName } from "../shared/api";
-import { TextFilter } from "../shared/fields";
+import { optionsOf, Select, TextFilter } from "../shared/fields";
 import { useInterval, useNow, useUrl } from "../shared/hooks";
 import { NothingStored } from "../shared/nothingstored";
 import { QueryError } from "../shared/notices";
@@ -306,20 +306,14 @@ function Waiting({ many, total }: { many: Many & { cancel(): void }; total: numb
 function LabelSelect(props: { labels: string[]; by: string; onChange(by: string): void }) {
 	const options = [...new Set([props.by, ...groupable(props.labels)])];
 	return (
-		<label class="select">
-			<span class="faint">One row per</span>
-			<select
-				value={props.by}
-				aria-label="One row per value of"
-				onChange={(e) => props.onChange((e.target as HTMLSelectElement).value)}
-			>
-				{options.map((l) => (
-					<option key={l} value={l}>
-						{l}
-					</option>
-				))}
-			</select>
-		</label>
+		<Select
+			name="One row per"
+			label="One row per value of"
+			value={props.by}
+			onChange={props.onChange}
+		>
+			{optionsOf(options)}
+		</Select>
 	);
 }
 

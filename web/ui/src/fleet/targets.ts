@@ -5,7 +5,7 @@ import { holds, words } from "../shared/words";
 
 export interface Pool<T> {
 	name: string;
-	/** Those that match the filter. */
+	/** The items that match the filter. */
 	shown: T[];
 	/** How many there are without the filter. */
 	all: number;

@@ -2,19 +2,24 @@
 import { useMemo, useState } from "preact/hooks";
 import type { Dropped, Target, Targets } from "../shared/api";
 import { Chips } from "../shared/chips";
-import { Segmented, TextFilter } from "../shared/fields";
 import { useApi, useClock, useFlags, useInterval, useUrl } from "../shared/hooks";
-import { QueryError } from "../shared/notices";
 import { Paged } from "../shared/paged";
 import { formatAgo, formatNanoseconds } from "../shared/units";
 import { oneOf } from "../shared/urlstate";
-import { OpenAll, PoolPanel, usePools } from "./pool";
+import { Count, PagedTable, PoolsPage } from "./pool";
 import { ProfileNow } from "./profilenow";
 import { Relabelling, WhyButton } from "./relabelling";
 import { type Health, targetPools } from "./targets";
 
 const REFRESH_S = 5;
-const COLUMNS = 6;
+const COLUMNS = [
+	{ title: "Endpoint", col: "c-url" },
+	{ title: "State", col: "c-state" },
+	{ title: "Labels", col: "c-labels" },
+	{ title: "Last scrape", col: "c-num", head: "num" },
+	{ title: "Duration", col: "c-num", head: "num" },
+	{ title: "Interval", col: "c-num", head: "num" },
+];
 
 function State({ health }: { health: string }) {
 	return (
@@ -62,14 +67,14 @@ function Row({ target: t, now, orders }: RowProps & { target: Target }) {
 			</tr>
 			{t.lastError && (
 				<tr class="error-row">
-					<td colSpan={COLUMNS} class="err">
+					<td colSpan={COLUMNS.length} class="err">
 						{t.lastError}
 					</td>
 				</tr>
 			)}
 			{open && (
 				<tr class="discovered">
-					<td colSpan={COLUMNS}>
+					<td colSpan={COLUMNS.length}>
 						<Relabelling pool={t.scrapePool} labels={t.discoveredLabels} />
 					</td>
 				</tr>
@@ -80,37 +85,14 @@ function Row({ target: t, now, orders }: RowProps & { target: Target }) {
 
 function TargetTable({ targets, ...rest }: RowProps & { targets: Target[] }) {
 	return (
-		<Paged items={targets} what="profiles of targets">
-			{(items) => (
-				<div class="scroll-x">
-					<table class="plain targets">
-						<colgroup>
-							<col class="c-url" />
-							<col class="c-state" />
-							<col class="c-labels" />
-							<col class="c-num" />
-							<col class="c-num" />
-							<col class="c-num" />
-						</colgroup>
-						<thead>
-							<tr>
-								<th>Endpoint</th>
-								<th>State</th>
-								<th>Labels</th>
-								<th class="num">Last scrape</th>
-								<th class="num">Duration</th>
-								<th class="num">Interval</th>
-							</tr>
-						</thead>
-						<tbody>
-							{items.map((t, i) => (
-								<Row key={t.scrapeUrl + i} target={t} {...rest} />
-							))}
-						</tbody>
-					</table>
-				</div>
-			)}
-		</Paged>
+		<PagedTable
+			kind="targets"
+			columns={COLUMNS}
+			items={targets}
+			what="profiles of targets"
+		>
+			{(t, i) => <Row key={t.scrapeUrl + i} target={t} {...rest} />}
+		</PagedTable>
 	);
 }
 
@@ -162,7 +144,7 @@ function Droppeds({ dropped }: { dropped: Dropped[] }) {
 }
 
 export function TargetsPage() {
-	const { store, location } = useUrl();
+	const { location } = useUrl();
 	const [tick, setTick] = useState(0);
 	const now = useClock();
 	const { answer, error } = useApi<Targets>(String(tick), "targets");
@@ -175,56 +157,41 @@ export function TargetsPage() {
 		() => (answer ? targetPools(answer.data, filter, state) : []),
 		[answer, state, filter],
 	);
-	const pools = usePools(list);
 	const dropped = answer?.data.droppedTargets ?? [];
 	const droppedCount = Object.values(answer?.data.droppedTargetCounts ?? {}).reduce(
 		(a, b) => a + b,
 		0,
 	);
 	return (
-		<main class="targets-page">
-			<div class="toolbar page-bar">
-				<h1>Targets</h1>
-				<Segmented
-					label="State"
-					value={state}
-					options={HEALTHS}
-					onChange={(v) => store.patch({ state: v === "all" ? null : v })}
-				/>
-				<TextFilter label="Filter targets" hint="Filter by address, label or error" />
-				<OpenAll pools={pools} count={list.length} />
-				<span class="spacer" />
-				<span class="faint">
-					{(answer?.data.activeTargets?.length ?? 0).toLocaleString("en")} active,{" "}
-					{Math.max(droppedCount, dropped.length).toLocaleString("en")} dropped
-				</span>
-				<a href="service-discovery">Service discovery</a>
-			</div>
-			{error && <QueryError error={error} sent="" />}
-			{list.map((p) => (
-				<PoolPanel
-					key={p.name}
-					pool={p}
-					pools={pools}
-					counts={
-						<span class={p.up === p.all ? "count up" : "count down"}>
-							{p.up.toLocaleString("en")} / {p.all.toLocaleString("en")} up
-						</span>
-					}
-				>
-					{() => <TargetTable targets={p.shown} now={now} orders={orders} />}
-				</PoolPanel>
-			))}
-			{answer && list.length === 0 && (
-				<section class="panel">
-					<div class="empty">
-						{answer.data.activeTargets?.length
-							? "No target matches: clear the filter, or show all."
-							: "Nothing is scraped: no targets are configured, or none were found."}
-					</div>
-				</section>
+		<PoolsPage
+			kind="targets-page"
+			title="Targets"
+			choice={{ label: "State", value: state, options: HEALTHS }}
+			filter={{ label: "Filter targets", hint: "Filter by address, label or error" }}
+			aside={
+				<>
+					<span class="faint">
+						{(answer?.data.activeTargets?.length ?? 0).toLocaleString("en")} active,{" "}
+						{Math.max(droppedCount, dropped.length).toLocaleString("en")} dropped
+					</span>
+					<a href="service-discovery">Service discovery</a>
+				</>
+			}
+			error={error}
+			pools={list}
+			counts={(p) => (
+				<Count some={p.up} all={p.all} word="up" mark={p.up === p.all ? "up" : "down"} />
 			)}
+			table={(p) => <TargetTable targets={p.shown} now={now} orders={orders} />}
+			empty={
+				!answer
+					? null
+					: answer.data.activeTargets?.length
+						? "No target matches: clear the filter, or show all."
+						: "Nothing is scraped: no targets are configured, or none were found."
+			}
+		>
 			{dropped.length > 0 && <Droppeds dropped={dropped} />}
-		</main>
+		</PoolsPage>
 	);
 }

@@ -24,7 +24,7 @@ export interface Candidate {
 	/** The text that is shown, matched, and written (quoted where needed). */
 	text: string;
 	help?: string;
-	/** Of functions: the form of a call. */
+	/** A function's form of call. */
 	usage?: string;
 }
 

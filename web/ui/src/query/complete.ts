@@ -8,7 +8,7 @@ import { formatSelector, MATCH_OPS, type MatchOp, unquote } from "./text";
 export type Wanted =
 	/** A type, a series or a function. */
 	| "operand"
-	/** What may follow an operand: offset, and, by. */
+	/** A word after an operand: offset, and, by. */
 	| "after"
 	| "label"
 	| "operator"
@@ -125,7 +125,7 @@ function stringText(word: Word): string {
 	return unquote(word.text + word.text[0]);
 }
 
-/** Where the last alternative of an expression begins; `\|` and groups do not separate. */
+/** The start of the last alternative of an expression; `\|` and groups do not separate. */
 function lastAlternative(s: string): number {
 	let depth = 0;
 	let at = 0;
@@ -249,7 +249,7 @@ function inExpression(base: Context, all: Word[], closed: Open | null): Context 
 }
 
 /**
- * What may be typed at the caret; null if nothing can be offered. A name that ends there is still
+ * What the user may type at the caret; null if nothing fits. A name that ends there is still
  * being typed, unless `whole`: then the question is what follows it.
  */
 export function contextAt(text: string, caret: number, whole = false): Context | null {

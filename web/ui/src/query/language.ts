@@ -12,7 +12,7 @@ export interface LanguageFunction {
 	argumentTypes: string[][];
 	/** How many arguments may be left out; -1: any number may follow, like the last one. */
 	variadic: number;
-	/** Those of `by`, `without`, `on`, `ignoring` that it takes. */
+	/** The modifiers that it takes, of `by`, `without`, `on`, `ignoring`. */
 	modifiers: string[];
 	/** Whether `by` may name fields of frames. */
 	byFrames: boolean;
@@ -94,7 +94,7 @@ export const isNumber = (text: string): boolean => known.numbers.has(text.toLowe
 /** Whether a list of labels in parentheses may follow: by, on, group_left. */
 export const takesLabels = (text: string): boolean => known.labelLists.has(text.toLowerCase());
 
-/** What argument `i` may be; [] if unknown. Where any number may follow, the last one repeats. */
+/** The types of argument `i`; [] if unknown. If any number may follow, the last one repeats. */
 export function argumentTypes(name: string, i: number): string[] {
 	const f = functionNamed(name);
 	if (!f) return [];

@@ -1,4 +1,4 @@
-// What an expression measures: its profiles, their windows, and what to compare them with. It is
+// The profiles that an expression measures, their windows, and the base to compare them with. It is
 // derived from the server's tree of the expression, so that an alert leads to the flame graph that
 // made it fire.
 import type { Labels } from "../shared/api";
@@ -21,7 +21,7 @@ export interface Node {
 	rhs?: Node;
 	val?: string;
 	name?: string;
-	/** Of selectors, in milliseconds. */
+	/** Selectors have the following; times are in milliseconds. */
 	range?: number;
 	offset?: number;
 	timestamp?: number | null;

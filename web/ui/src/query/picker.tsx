@@ -2,6 +2,7 @@
 // query text and writes it back.
 import { useEffect, useId, useState } from "preact/hooks";
 import { type ProfileType, resolveType, shortTypeName } from "../shared/api";
+import { optionsOf } from "../shared/fields";
 import { useApi, useOutside } from "../shared/hooks";
 import { IconPlus, IconX } from "../shared/icons";
 import { formatSelector, MATCH_OPS, type Matcher, type MatchOp, type Selector } from "./text";
@@ -169,11 +170,7 @@ function MatcherEdit(props: {
 					onChange({ ...m, op: (e.target as HTMLSelectElement).value as MatchOp })
 				}
 			>
-				{MATCH_OPS.map((op) => (
-					<option key={op} value={op}>
-						{op}
-					</option>
-				))}
+				{optionsOf(MATCH_OPS)}
 			</select>
 			<Combo
 				value={m.value}

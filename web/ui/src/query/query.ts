@@ -1,4 +1,4 @@
-// What the views ask of the server: a query wrapped, put into a window, or compared. A query that
+// The queries of the views: the user's query merged, put into a window, or compared. A query that
 // the reader does not understand is sent as it is, so that the server says what is wrong.
 import { formatDuration } from "../shared/timerange";
 import { filterKind } from "./language";

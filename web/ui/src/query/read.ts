@@ -20,7 +20,7 @@ export interface SelectorNode extends Selector, Span {
 	range: number | null;
 	/** The offset in seconds. */
 	offset: number;
-	/** What follows `@`: a fixed time, or start() or end(). */
+	/** The time after `@`: fixed, or start() or end(). */
 	at: "" | "time" | "edge";
 	/** The end of the window. */
 	ranged: number;

@@ -125,7 +125,7 @@ export function placeOf(text: string, line: number, column: number): Span | null
 	const start = before + within;
 	const word = words(text).find((w) => w.start <= start && start < w.end);
 	const end = word ? word.end : start + 1;
-	// Of a string or comment over several lines only the first line is marked.
+	// If a string or comment has several lines, only the first is marked.
 	return { start, end: Math.min(end, Math.max(start + 1, before + lines[line - 1].length)) };
 }
 

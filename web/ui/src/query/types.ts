@@ -1,5 +1,5 @@
-// What a query gives, by the server's table of functions. It is a guess where a name may be that of
-// profiles or of numbers; the server looks it up.
+// The type of a query's answer, by the server's table of functions. If a name may mean profiles or
+// numbers, it is a guess; only the server knows.
 import { functionNamed, type Operator } from "./language";
 import { childrenOf, type Node, parseSelector, read, type SelectorNode } from "./read";
 
@@ -79,7 +79,7 @@ export function profileSelectors(n: Node, wanted = true): SelectorNode[] {
 
 export type Kind = "selector" | "profiles" | "costs" | "top" | "unknown";
 
-/** What a query will probably give; a guess that saves a round trip. */
+/** The probable type of the answer: a guess that saves a round trip. */
 export function guessKind(text: string): Kind {
 	if (parseSelector(text)) return "selector";
 	const { tree } = read(text);

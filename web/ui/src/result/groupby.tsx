@@ -2,6 +2,7 @@
 import { groupBy, groupLabels } from "../query/edit";
 import { groupable } from "../query/labels";
 import { useLabelNames } from "../query/questions";
+import { optionsOf, Select } from "../shared/fields";
 import type { Edit } from "./filters";
 
 /** Offers labels of series and of samples; edits `query`. */
@@ -11,24 +12,16 @@ export function GroupBy({ query, edit }: { query: string; edit: Edit }) {
 	const value = now.join(", ");
 	const options = groupable(labels.answer?.data ?? []);
 	return (
-		<label class="select" title="One profile per value of a label, also of pprof's own labels">
-			<span class="faint">Group by</span>
-			<select
-				value={value}
-				aria-label="Group by"
-				onChange={(e) => {
-					const label = (e.target as HTMLSelectElement).value;
-					edit((q) => groupBy(q, label), { el: label ? "all" : null });
-				}}
-			>
-				<option value="">nothing</option>
-				{value && !options.includes(value) && <option value={value}>{value}</option>}
-				{options.map((l) => (
-					<option key={l} value={l}>
-						{l}
-					</option>
-				))}
-			</select>
-		</label>
+		<Select
+			name="Group by"
+			label="Group by"
+			value={value}
+			hint="One profile per value of a label, also of pprof's own labels"
+			onChange={(l) => edit((q) => groupBy(q, l), { el: l ? "all" : null })}
+		>
+			<option value="">nothing</option>
+			{value && !options.includes(value) && <option value={value}>{value}</option>}
+			{optionsOf(options)}
+		</Select>
 	);
 }

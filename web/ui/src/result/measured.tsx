@@ -2,7 +2,7 @@
 import { useCallback, useMemo, useState } from "preact/hooks";
 import { compareParams, measured, type Measured, type Node } from "../query/measured";
 import { diffQuery } from "../query/query";
-import { useProfileTypes, useQuestion } from "../query/questions";
+import { type Times, useProfileTypes, useQuestion } from "../query/questions";
 import { type Labels, resolveType } from "../shared/api";
 import { type Loaded, useApi, useUrl } from "../shared/hooks";
 import { Notices, QueryError } from "../shared/notices";
@@ -54,8 +54,27 @@ function usePicked(found: Measured | null) {
 			? params
 			: patchParams(params, { pick: found.pick || null, search: found.search || null }),
 		patch,
-		store,
 	};
+}
+
+/** Asks for a graph of what was found; the query "" asks nothing. */
+function useGraph(found: Measured | null, query: string, times: Times) {
+	const { params, patch } = usePicked(found);
+	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
+	const { loaded, asked } = useQuestion(query, times, nodes, 0);
+	return { query, times, params, patch, asked, loaded };
+}
+
+function Graph({ loaded, ...rest }: ReturnType<typeof useGraph>) {
+	if (!loaded.answer) return null;
+	return (
+		<Results
+			{...rest}
+			answered={loaded.key}
+			answer={loaded.answer}
+			loading={loaded.loading}
+		/>
+	);
 }
 
 function span(w: Window): string {
@@ -73,14 +92,20 @@ function NothingMeasured() {
 	);
 }
 
+/** A link to Compare for the measured profiles. */
+function CompareLink({ found, text }: { found: Measured; text: string }) {
+	const { store } = useUrl();
+	const to = patchParams(new URLSearchParams(), compareParams(found));
+	return <a href={store.href("compare", to)}>{text}</a>;
+}
+
 /** The measured profiles, compared with the window before or as the expression compares them. */
 export function MeasuredDiff(props: { expr: string; at: number; labels: Labels }) {
 	const { found, known, tree } = useMeasured(props.expr, props.at, props.labels);
-	const { params, patch, store } = usePicked(found);
 	const ask = found && diffQuery(found.next, found.base);
 	const times = { time: ask ? trimMs(ask.time) : undefined };
-	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
-	const { loaded, asked } = useQuestion(ask?.query ?? "", times, nodes, 0);
+	const graph = useGraph(found, ask?.query ?? "", times);
+	const { loaded } = graph;
 	return (
 		<div class="measured">
 			{tree.error && <QueryError error={tree.error} sent={props.expr} />}
@@ -96,31 +121,13 @@ export function MeasuredDiff(props: { expr: string; at: number; labels: Labels }
 						against {span(found.base)}
 					</span>
 					<span class="spacer" />
-					<a
-						href={store.href(
-							"compare",
-							patchParams(new URLSearchParams(), compareParams(found)),
-						)}
-					>
-						Open in Compare
-					</a>
+					<CompareLink found={found} text="Open in Compare" />
 				</div>
 			)}
 			<Progress loaded={loaded} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
 			{loaded.answer && <Notices {...loaded.answer} />}
-			{loaded.answer && ask && (
-				<Results
-					query={ask.query}
-					times={times}
-					asked={asked}
-					answered={loaded.key}
-					answer={loaded.answer}
-					loading={loaded.loading}
-					params={params}
-					patch={patch}
-				/>
-			)}
+			{ask && <Graph {...graph} />}
 			{loaded.loading && !loaded.answer && <div class="empty">Loading…</div>}
 		</div>
 	);
@@ -129,10 +136,8 @@ export function MeasuredDiff(props: { expr: string; at: number; labels: Labels }
 /** Below an expression's costs: the profiles that they were computed from. */
 export function MeasuredProfiles(props: { expr: string; at: number; labels: Labels }) {
 	const { found, known } = useMeasured(props.expr, props.at, props.labels);
-	const { params, patch, store } = usePicked(found);
-	const times = { time: trimMs(props.at) };
-	const nodes = params.get("nodes") ?? String(DEFAULT_NODES);
-	const { loaded, asked } = useQuestion(found?.exact ?? "", times, nodes, 0);
+	const graph = useGraph(found, found?.exact ?? "", { time: trimMs(props.at) });
+	const { loaded } = graph;
 	if (known && !found) return <NothingMeasured />;
 	if (!found) return null;
 	return (
@@ -142,29 +147,11 @@ export function MeasuredProfiles(props: { expr: string; at: number; labels: Labe
 				<span class="faint">{span(found.next)}</span>
 				<code>{found.exact}</code>
 				<span class="spacer" />
-				<a
-					href={store.href(
-						"compare",
-						patchParams(new URLSearchParams(), compareParams(found)),
-					)}
-				>
-					Compare with before
-				</a>
+				<CompareLink found={found} text="Compare with before" />
 			</div>
 			<Progress loaded={loaded} />
 			{loaded.error && <QueryError error={loaded.error} sent={found.exact} />}
-			{loaded.answer && (
-				<Results
-					query={found.exact}
-					times={times}
-					asked={asked}
-					answered={loaded.key}
-					answer={loaded.answer}
-					loading={loaded.loading}
-					params={params}
-					patch={patch}
-				/>
-			)}
+			<Graph {...graph} />
 		</>
 	);
 }

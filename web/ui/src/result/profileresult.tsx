@@ -5,7 +5,7 @@ import { shortName } from "../flame/names";
 import { FlameView } from "../flame/view";
 import { groupBy } from "../query/edit";
 import { hasFilter } from "../query/query";
-import { Segmented } from "../shared/fields";
+import { optionsOf, Segmented, Select } from "../shared/fields";
 import { IconX } from "../shared/icons";
 import { QueryError } from "../shared/notices";
 import { nothingCounted } from "../shared/units";
@@ -42,20 +42,15 @@ const WIDTHS: [WidthMode, string, string][] = [
 
 function NodesSelect({ params, patch }: Pick<ProfileProps, "params" | "patch">) {
 	return (
-		<label class="select" title="How many nodes the server sends; smaller ones are folded">
-			<span class="faint">Nodes</span>
-			<select
-				value={params.get("nodes") ?? String(DEFAULT_NODES)}
-				aria-label="Node limit"
-				onChange={(e) => patch({ nodes: (e.target as HTMLSelectElement).value })}
-			>
-				{NODE_LIMITS.map((n) => (
-					<option key={n} value={n}>
-						{n.toLocaleString("en")}
-					</option>
-				))}
-			</select>
-		</label>
+		<Select
+			name="Nodes"
+			label="Node limit"
+			value={params.get("nodes") ?? String(DEFAULT_NODES)}
+			hint="How many nodes the server sends; smaller ones are folded"
+			onChange={(nodes) => patch({ nodes })}
+		>
+			{optionsOf(NODE_LIMITS, (n) => n.toLocaleString("en"))}
+		</Select>
 	);
 }
 
@@ -80,7 +75,7 @@ function TablePart(props: {
 	filter: RegExp | null;
 	pick: string;
 	onOpen(name: string): void;
-	/** Where a flame graph stands beside it. */
+	/** Given if a flame graph is beside it. */
 	onPick?(name: string): void;
 }) {
 	const { loaded, sent, element } = props.top;

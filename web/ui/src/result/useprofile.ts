@@ -125,7 +125,7 @@ function useActions(
 	const { store } = useUrl();
 	const labels = useMemo(() => labelNames(elements), [elements]);
 	return useMemo((): FlameAction[] => {
-		// Of several elements together, the first level are values of labels.
+		// With several elements together, the first level are values of labels.
 		const isFunction = (_: string, stack: string[]) => !all || stack.length !== 1;
 		const when = (name: string, stack: string[]) =>
 			!isFolded(name) && stack.length > 0 && isFunction(name, stack);

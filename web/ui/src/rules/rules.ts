@@ -24,7 +24,7 @@ export interface Rule {
 	/** Seconds. */
 	evaluationTime: number;
 	lastEvaluation: string;
-	/** Of alerting rules: */
+	/** Only alerting rules have the following. */
 	state?: AlertState | "unknown";
 	/** `for` and `keep_firing_for`, in seconds. */
 	duration?: number;

@@ -1,4 +1,5 @@
-// Fields of several pages: a choice of a few, and the filter of a list.
+// Fields of several pages: a choice of a few, a choice from a list, and the filter of a list.
+import type { ComponentChildren } from "preact";
 import { useUrl } from "./hooks";
 import { IconSearch } from "./icons";
 import "./fields.css";
@@ -24,6 +25,39 @@ export function Segmented<T extends string>(props: {
 			))}
 		</div>
 	);
+}
+
+/** A `<select>` behind its name. Screen readers read `label` instead of the name. */
+export function Select(props: {
+	name: string;
+	label: string;
+	value: string;
+	hint?: string;
+	onChange(v: string): void;
+	/** The `<option>`s. */
+	children: ComponentChildren;
+}) {
+	return (
+		<label class="select" title={props.hint}>
+			<span class="faint">{props.name}</span>
+			<select
+				value={props.value}
+				aria-label={props.label}
+				onChange={(e) => props.onChange((e.target as HTMLSelectElement).value)}
+			>
+				{props.children}
+			</select>
+		</label>
+	);
+}
+
+/** One `<option>` per value; `text` is how it is shown. */
+export function optionsOf<T extends string | number>(values: T[], text?: (v: T) => string) {
+	return values.map((v) => (
+		<option key={v} value={v}>
+			{text ? text(v) : v}
+		</option>
+	));
 }
 
 /** The field that sets `filter` in the address. */

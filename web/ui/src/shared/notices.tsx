@@ -1,4 +1,4 @@
-// What the server says beside an answer: errors, warnings and infos.
+// The messages beside an answer: errors, warnings and infos.
 import type { ApiError } from "./api";
 
 /** A message, and the faulty line of the query with a caret below. `sent` is the query as asked. */

@@ -1,5 +1,6 @@
 // The time controls: typed ranges, presets, absolute times, shifting, zooming out, refreshing.
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { optionsOf, Select } from "./fields";
 import { useOutside } from "./hooks";
 import { IconClock, IconDown, IconLeft, IconRight, IconZoomOut } from "./icons";
 import {
@@ -140,20 +141,15 @@ function Popup({ range, onChange }: PopupProps) {
 function Refresh({ every, onChange }: { every: string; onChange(every: string): void }) {
 	const offered = REFRESH.includes(every) ? REFRESH : [...REFRESH, every];
 	return (
-		<label class="select" title="Ask again by itself">
-			<span class="faint">Refresh</span>
-			<select
-				value={every}
-				aria-label="Refresh every"
-				onChange={(e) => onChange((e.target as HTMLSelectElement).value)}
-			>
-				{offered.map((r) => (
-					<option key={r} value={r}>
-						{r}
-					</option>
-				))}
-			</select>
-		</label>
+		<Select
+			name="Refresh"
+			label="Refresh every"
+			value={every}
+			hint="Ask again by itself"
+			onChange={onChange}
+		>
+			{optionsOf(offered)}
+		</Select>
 	);
 }
 

@@ -1,4 +1,4 @@
-#include "discovery/sources/loop.h"
+#include "base/net/loop.h"
 
 #include <assert.h>
 #include <errno.h>

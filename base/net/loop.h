@@ -7,8 +7,8 @@
  * Ownership: loop_close runs what was posted, ends the thread and frees the base.
  * Threads:   loop_post from any thread; loop_call and loop_close from any but the loop's.
  */
-#ifndef DISCOVERY_SOURCES_LOOP_H
-#define DISCOVERY_SOURCES_LOOP_H
+#ifndef BASE_NET_LOOP_H
+#define BASE_NET_LOOP_H
 
 #include "base/thread.h"
 

@@ -1,0 +1,53 @@
+// Starts a server in a directory of its own, for tests of the page. EPI_BUILD has the program.
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+function freePort() {
+	return new Promise((done) => {
+		const s = createServer();
+		s.listen(0, "127.0.0.1", () => {
+			const { port } = s.address();
+			s.close(() => done(port));
+		});
+	});
+}
+
+/**
+ * Writes `files` into a new directory; "e.yml" is the configuration. Gives the server's address
+ * `base`, the directory `dir`, and `stop`, which also removes the directory.
+ */
+export async function startServer({ files, flags = [], prefix = "/" }) {
+	const dir = mkdtempSync(join(tmpdir(), "epi-page-"));
+	for (const [name, text] of Object.entries(files)) writeFileSync(join(dir, name), text);
+	const port = await freePort();
+	const base = `http://127.0.0.1:${port}${prefix}`;
+	const server = spawn(
+		join(process.env.EPI_BUILD ?? "build", "epimetheus"),
+		[
+			`--config.file=${join(dir, "e.yml")}`,
+			`--storage.tsdb.path=${join(dir, "data")}`,
+			`--web.listen-address=127.0.0.1:${port}`,
+			`--web.external-url=${base}`,
+			...flags,
+		],
+		{ stdio: ["ignore", "ignore", "pipe"] },
+	);
+	await new Promise((done, fail) => {
+		let log = "";
+		server.stderr.on("data", (d) => {
+			log += d;
+			if (/msg=ready\b/.test(log)) done();
+		});
+		server.on("error", fail);
+		server.on("close", () => fail(new Error(log)));
+	});
+	const stop = async () => {
+		if (server.kill()) await once(server, "close"); // it writes until then
+		rmSync(dir, { recursive: true, force: true });
+	};
+	return { base, dir, stop };
+}
