@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/stock.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/commit.h"
@@ -72,7 +74,7 @@ static void leave_shadows(struct db *db)
 
 /* ---- retention ---- */
 
-/* Windows that take no more rows need not know which symbols they have. */
+/* A window that takes no more rows needs no note of its stored symbols. */
 static void drop_stored(struct db *db)
 {
 	int64_t newest = atomic_load(&db->max_ts_ns);
@@ -340,7 +342,7 @@ static void free_memory(struct db *db)
 		series_free(s);
 	}
 	scratch_free_all(db);
-	jobs_release(db); /* with their translations, before what those translate between */
+	jobs_release(db); /* with their translations, which must end before their partitions */
 	for (uint32_t i = 0; i < db->partitions_n; i++)
 		if (db->partitions[i])
 			resident_close(db->partitions[i]);

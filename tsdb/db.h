@@ -53,7 +53,7 @@ struct db_status {
 	uint64_t delta_bytes, index_bytes; /* memory of delta bases, of the head's series index */
 	int64_t min_ns, max_ns; /* of stored rows; 0 when none */
 	uint64_t rows, samples, numbers; /* appended since start */
-	uint64_t losses; /* that nobody has accepted */
+	uint64_t losses; /* not accepted yet */
 };
 void db_status(struct db *db, struct db_status *out);
 

@@ -1,8 +1,5 @@
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/db.h"
 #include "tsdb/head/head.h"
-#include "tsdb/symbols/intern.h"
 
 /* Lists blocks and windows, for people. */
 

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
+#include "tsdb/catalog/state.h"
 #include "tsdb/db.h"
-#include "tsdb/head/head_internal.h"
 
 bool fixture_reopen(struct fixture *f)
 {

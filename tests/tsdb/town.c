@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/map.h"
-
 int town_failures;
 
 void town_failed(const char *fmt, ...)

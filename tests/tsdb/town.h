@@ -7,7 +7,6 @@
 
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/block/block.h"
 #include "tsdb/catalog/state.h"
 
 #define T0 1080000 /* seconds: whole hours, and a multiple of the lengths that tests use */

@@ -3,9 +3,9 @@
  *
  * A block is a directory named by a ULID: `rows.ldb` (chunks), `rollups.ldb` (rollups, series
  * index, symbols), `spare` (copies of the tables' ends and of the series index) and `meta.json`
- * (what the others hold, with sizes and hashes; written last). It is written under a temporary
- * name, synced and renamed by its maker. `rows.ldb` may be gone for good (meta.json says so first):
- * rollups then answer alone.
+ * (sizes, hashes and contents of the others; written last). Its maker writes it under a temporary
+ * name, syncs it and renames it. Retention may remove `rows.ldb`, after meta.json says so: then
+ * only rollups answer.
  *
  * Inside, series are numbered 0, 1, ...: numeric ones by their labels, then those of profiles in
  * the order (partition, labels of the group, labels), so the series of a group are neighbours. A
@@ -16,7 +16,7 @@
  * Errors:    ERR_CORRUPT (names the file; the block stays open, other pages are served), ERR_IO,
  *            ERR_LIMIT, ERR_NOMEM.
  * Ownership: block_open hands *out to the caller; block_close ends it. Iterators end before it.
- * Threads:   any number of readers, each with its own iterators; a writer by one.
+ * Threads:   any number of readers, each with its own iterators; a writer has one.
  * Source:    tsdb/FORMAT.md, "Blocks".
  */
 #ifndef TSDB_BLOCK_BLOCK_H
@@ -65,14 +65,10 @@ struct block_meta {
 
 struct block;
 
-/*
- * Opens DIR. What was damaged but could be made up for (an index from its copy, meta.json from
- * `spare` or the tables, rows.ldb unreadable) is in `damaged` (ERR_OK: nothing); missing rows
- * then are not served, the rest is.
- *
- * All files are of one block, that which DIR is named by if its name is a ULID: one that is of
- * another block is as good as not there. ERR_UNSUPPORTED: another version's.
- */
+/* Opens DIR. `damaged` says what is damaged but not needed (an index that has a copy, meta.json
+ * that `spare` or the tables replace, an unreadable rows.ldb; ERR_OK: nothing); missing rows are
+ * not served, the rest is. All files must be of one block, the one that names DIR if the name is a
+ * ULID; a file of another block counts as missing. ERR_UNSUPPORTED: another version's. */
 MUST_CHECK enum err_code block_open(const char *dir, struct store_cache *cache, struct block **out,
 	struct err *damaged, struct err *err);
 void block_close(struct block *b); /* NULL and half-built are fine */
@@ -121,8 +117,8 @@ enum block_stage {
 	BLOCK_NAMES = 1, /* strings, mappings, functions, label sets, headers */
 	BLOCK_STACKS = 2, /* locations, nodes; after BLOCK_NAMES */
 };
-/* Into p under p->lock, which the caller holds. What cannot be read is counted in *lost, its reason
- * in *err, and the rest is loaded. */
+/* Loads into p; the caller holds p->lock. Symbols that cannot be read are counted in *lost, with
+ * the reason in *err; the rest is loaded. */
 MUST_CHECK enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partition *p,
 	enum block_stage stage, uint64_t *lost, struct err *err);
 
@@ -130,7 +126,8 @@ MUST_CHECK enum err_code block_load_symbols(struct block *b, uint32_t slot, stru
 struct block_chunks;
 MUST_CHECK enum err_code block_chunks_open(
 	struct block *b, bool scan, struct block_chunks **out, struct err *err);
-/* Chunks of numeric series (number_chunk.h), with the same steps; there without raw rows too. */
+/* Chunks of numeric series (number_chunk.h), with the same steps; also in blocks without raw rows.
+ */
 MUST_CHECK enum err_code block_numbers_open(
 	struct block *b, bool scan, struct block_chunks **out, struct err *err);
 void block_chunks_close(struct block_chunks *it); /* NULL is fine */
@@ -150,13 +147,13 @@ struct block_rollups;
 MUST_CHECK enum err_code block_rollups_open(
 	struct block *b, bool scan, struct block_rollups **out, struct err *err);
 void block_rollups_close(struct block_rollups *it); /* NULL is fine */
-/* Steps with step start in [from, to). A group of one series has none of its own: its series' are
- * shown. */
+/* Steps with step start in [from, to). A group of one series has no records: those of its
+ * series are shown. */
 void block_rollups_seek(struct block_rollups *it, enum rollup_kind kind, uint32_t id,
 	uint32_t level, int64_t from_ns, int64_t to_ns);
 MUST_CHECK enum err_code block_rollups_next(
 	struct block_rollups *it, struct str *bytes, int64_t *step_ns, struct err *err);
-/* Levels that the block has: bit per level. Where one is there, every step with rows has it. */
+/* Levels that the block has: bit per level. Every step with rows has a record of each. */
 unsigned block_levels(const struct block *b);
 
 /* Values of a label, names of labels: each once, in order; fn returns false to stop. */
@@ -166,13 +163,13 @@ MUST_CHECK enum err_code block_label_names(
 MUST_CHECK enum err_code block_label_values(
 	struct block *b, struct str name, block_name_fn fn, void *ctx, struct err *err);
 
-/* Everything against everything: hashes, order, counts, every chunk and rollup decoded, every id
- * there, rollups equal to their rows. Each finding is reported; ERR_OK: there was none. */
+/* Verifies everything: hashes, order, counts, that every chunk and rollup decodes, that every id is
+ * there, that rollups equal their rows. Each finding is reported; ERR_OK: there was none. */
 typedef void (*block_finding_fn)(void *ctx, const char *what);
 MUST_CHECK enum err_code block_verify(
 	struct block *b, block_finding_fn fn, void *ctx, struct err *err);
 
-/* How many bytes each part takes. */
+/* Bytes of each part. */
 struct block_sizes {
 	uint64_t rows, numbers, rollups_series[ROLLUP_LEVELS], rollups_group[ROLLUP_LEVELS],
 		functions[ROLLUP_LEVELS], series, postings, symbols[SYM_KINDS], meta, overhead;
@@ -187,7 +184,7 @@ struct block_writer;
 struct block_write_options {
 	struct fs *fs;
 	const char *dir; /* the temporary one; made here */
-	struct ulid ulid; /* of the block: each of its files says it */
+	struct ulid ulid; /* of the block; it is in each of its files */
 	int64_t min_ns, max_ns;
 	unsigned levels; /* rollup levels it will have: bit per level */
 	bool raw; /* false: no rows.ldb */
@@ -200,7 +197,8 @@ void block_writer_close(struct block_writer *w); /* NULL is fine; unfinished: th
  * pinned), and p is not used any more. */
 MUST_CHECK enum err_code block_writer_partition(
 	struct block_writer *w, struct partition *p, uint32_t *slot, struct err *err);
-/* Numeric series: before all partitions, ascending by labels; and a chunk of the one last begun. */
+/* Begins a numeric series: before all partitions, ascending by labels; adds a chunk of the one last
+ * begun. */
 MUST_CHECK enum err_code block_writer_number_series(
 	struct block_writer *w, struct labels labels, uint32_t *id, struct err *err);
 MUST_CHECK enum err_code block_writer_numbers(

@@ -282,7 +282,8 @@ enum err_code block_writer_finish(struct block_writer *w, struct block_meta *met
 	if ((rc = finish_rows(w, &rows_end, err)) || (rc = finish_rollups(w, &rollups_end, err)) ||
 		(rc = write_spare(w, &rows_end, &rollups_end, err)))
 		goto out;
-	/* Last: with it the block is there. It syncs the directory, and so the names of all. */
+	/* Last, as it makes the block complete. It syncs the directory, and so the names of all files.
+	 */
 	if ((rc = block_write_meta(w->o.fs, w->dir, &w->meta, err)))
 		goto out;
 	*meta = w->meta;

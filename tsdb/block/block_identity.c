@@ -1,9 +1,10 @@
 #include "tsdb/block/block_internal.h"
 
 /*
- * Which block a table is of. A restore that mixes two copies of a directory leaves whole tables in
- * the wrong places: every checksum is right, and ids mean something else. So each table begins with
- * the ULID of its block, on a page of its own that costs one small read.
+ * The identity of a table: the block that it belongs to. A restore that mixes two copies of a
+ * directory leaves whole tables in the wrong places: every checksum is right, and ids mean
+ * something else. So each table begins with the ULID of its block, on a separate page that costs
+ * one small read.
  */
 static const char identity_key[] = { KEY_IDENTITY };
 

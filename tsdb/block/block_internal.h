@@ -13,7 +13,6 @@
 #ifndef TSDB_BLOCK_BLOCK_INTERNAL_H
 #define TSDB_BLOCK_BLOCK_INTERNAL_H
 
-#include "base/map.h"
 #include "base/thread.h"
 #include "tsdb/block/block.h"
 #include "tsdb/rollup/spill.h"
@@ -28,7 +27,7 @@
 
 /* First byte of a key. */
 enum block_key_kind {
-	KEY_IDENTITY = 'A', /* in each table: the block's ULID, on a page of its own */
+	KEY_IDENTITY = 'A', /* in each table: the block's ULID, on a separate page */
 	KEY_ROLLUP_SERIES = 'a',
 	KEY_ROLLUP_GROUP = 'b',
 	KEY_FUNCTIONS = 'c',
@@ -105,7 +104,7 @@ MUST_CHECK enum err_code block_meta_parse(
 
 MUST_CHECK enum err_code block_identity_put(
 	struct table_writer *t, const struct ulid *ulid, struct err *err);
-/* ERR_NOT_FOUND, ERR_CORRUPT: it does not say, or that is damaged. */
+/* ERR_NOT_FOUND: the table has no identity; ERR_CORRUPT: it is damaged. */
 MUST_CHECK enum err_code block_identity_get(
 	struct table *t, const char *name, struct ulid *out, struct err *err);
 
@@ -141,11 +140,11 @@ struct str postings_at(const struct postings *p, size_t i, struct buf *out);
 
 /* ---- symbols, block_symbols.c, block_page.c and block_symbols_read.c ---- */
 
-/* Marks all that the marked ids refer to. ERR_CORRUPT where something is missing; tainted: that
- * is left out instead. */
+/* Marks all symbols that the marked ids refer to. ERR_CORRUPT: one is missing; tainted: it is left
+ * out instead. */
 MUST_CHECK enum err_code block_symbols_close(const struct partition *p, struct bits bits[SYM_KINDS],
 	bool tainted, uint32_t counts[SYM_KINDS], struct err *err);
-/* Pages of the marked ones to the end of a spill. */
+/* Writes pages of the marked ones to the end of a spill. */
 MUST_CHECK enum err_code block_symbols_pack(const struct partition *p,
 	const struct bits bits[SYM_KINDS], struct spill *to, struct err *err);
 /* The pages in [from, to) of the spill, as those of a slot. */
@@ -155,7 +154,7 @@ MUST_CHECK enum err_code block_symbols_put(struct table_writer *t, uint32_t slot
 #define SYM_COLUMNS_MAX 7u
 extern const uint8_t block_symbol_columns[SYM_KINDS]; /* columns that a page of the kind has */
 
-/* One page, unpacked: what a reader and a damage test look at. */
+/* One page, unpacked, for readers and damage tests. */
 struct symbol_page {
 	uint32_t n;
 	struct cursor columns[SYM_COLUMNS_MAX];
@@ -170,7 +169,7 @@ MUST_CHECK enum err_code symbol_page_load(struct symbol_page *page, struct parti
 
 /* ---- block_numbers.c ---- */
 
-/* Chunks and record of a numeric series, against each other; findings by fn. */
+/* Compares chunks and record of a numeric series; reports findings by fn. */
 typedef void (*block_number_fn)(void *ctx, const char *what);
 MUST_CHECK enum err_code block_check_numbers(struct block *b, uint32_t id,
 	const struct block_series *s, struct block_chunks *it, block_number_fn fn, void *ctx,
@@ -225,10 +224,11 @@ MUST_CHECK enum err_code index_get(
 struct writer_slot {
 	struct partition *p; /* NULL: sealed */
 	uint32_t id; /* its job */
-	struct buf record; /* once sealed, as the two below; the others are no more */
+	struct buf record; /* once sealed, as the two below; the other fields are freed then */
 	uint64_t pages, pages_end; /* in the spill */
 	uint32_t first, n; /* series */
-	bool tainted; /* a chunk or rollup was refused half-way: what it marked may be missing */
+	bool
+		tainted; /* a chunk or rollup was refused half-way: symbols that it marked may be missing */
 	struct bits bits[SYM_KINDS];
 	uint32_t symbols[SYM_KINDS];
 };

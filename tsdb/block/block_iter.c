@@ -30,8 +30,8 @@ void block_iter_seek(struct block_iter *it, struct str key, size_t prefix)
 }
 
 /*
- * An iterator's status says what it ever passed over. To hear of the next damage too it is begun
- * anew where it stands.
+ * A table iterator keeps the first damage that it passed over as its status. To learn of the next
+ * damage, this begins a fresh one at the same place.
  */
 static enum err_code begin_anew(struct block_iter *it, struct err *err)
 {

@@ -2,7 +2,7 @@
 
 #include <zstd.h>
 
-/* A page of symbols read; block_symbols.c says how it is written. */
+/* Reads a page of symbols; block_symbols.c describes how it is written. */
 
 /* clang-format off */
 const uint8_t block_symbol_columns[SYM_KINDS] = {
@@ -54,7 +54,7 @@ enum err_code symbol_page_unpack(
 		lengths[i] = cursor_varint(&in);
 	for (; at < block_symbol_columns[kind]; at++)
 		page->columns[at] = cursor_of(cursor_bytes(&in, lengths[at]));
-	/* An id is a byte at least, but for the first. */
+	/* Each id but the first takes at least a byte. */
 	if (in.bad || cursor_left(&in) || page->n == 0 || page->n - 1 > cursor_left(&page->columns[0]))
 		return bad_page(err);
 	return ERR_OK;
@@ -239,7 +239,7 @@ static void unpack_node(struct unpacker *u, uint32_t id, struct sym_node *n)
 		u->locations = n->location + 1;
 }
 
-/* The node just read: is it the next one of those that are? */
+/* True if the node just read is the next recursive one. */
 static bool is_recursive(struct unpacker *u)
 {
 	if (++u->at != u->recursive)
@@ -303,7 +303,7 @@ enum err_code symbol_page_load(struct symbol_page *page, struct partition *p, en
 			return bad_page(err);
 		recursive = kind == SYM_NODE && is_recursive(&u);
 		rc = sym_load(p, kind, (uint32_t)id, &c, recursive, err);
-		if (rc == ERR_CORRUPT) /* what it refers to was lost: so is this one, alone */
+		if (rc == ERR_CORRUPT) /* it refers to a lost symbol, so it is lost too, and nothing else */
 			lost = rc;
 		else if (rc)
 			return rc;

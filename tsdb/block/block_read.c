@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/* Opening a block, and what is asked of it by number: partitions, series, groups. */
+/* Opens a block; reads partitions, series and groups by number. */
 
 static enum err_code open_table(struct block *b, const char *name, struct str end,
 	struct table **out, uint64_t *bytes, struct err *damaged, struct err *err)
@@ -33,7 +33,7 @@ static enum err_code check_ulid(
 	return err_set(err, ERR_CORRUPT, "%s/%s is a file of block %s", b->dir, name, of->text);
 }
 
-/* One of another block is as good as none. */
+/* A file of another block counts as missing. */
 static enum err_code open_spare(struct block *b, struct err *err)
 {
 	struct table *t = NULL;
@@ -162,8 +162,8 @@ static enum err_code spare_end(struct block *b, const char *name, struct buf *ou
 	return rc;
 }
 
-/* With the end that `spare` has, where the table's own (*t is NULL then) or the page that says
- * whose it is cannot be read: the other of the two must fit. */
+/* Uses the end in `spare` if the table's end (*t is NULL then) or its identity page cannot be read:
+ * the other of the two must fit. */
 static enum err_code open_by_spare(struct block *b, const char *name, struct str end,
 	struct table **t, uint64_t *bytes, struct err *err)
 {

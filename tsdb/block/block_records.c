@@ -228,10 +228,8 @@ struct posting {
 	uint32_t series_n, head, tail; /* runs */
 };
 
-/*
- * Series of a group are neighbours, so most postings are few runs: a run costs 12 bytes however
- * long it is.
- */
+/* Series of a group are neighbours, so most postings are few runs. A run costs 12 bytes, however
+ * long it is. */
 struct postings {
 	struct arena arena; /* keys */
 	struct map by_key;

@@ -8,9 +8,9 @@
  * Symbols of a block: all that its rows and rollups use, by partition and kind, in pages of
  * columns.
  *
- * A page holds up to PAGE_SYMBOLS of one kind in the order of their ids. Each field is a column of
- * varints of its own: what a compressor sees then is of one sort. Ids are given as things are met,
- * so a field mostly is near that of the symbol before, and is stored as the distance to it.
+ * A page holds up to PAGE_SYMBOLS of one kind in the order of their ids. Each field is a separate
+ * column of varints, which compresses better. Ids are given in the order of arrival, so a field is
+ * mostly near that of the symbol before, and is stored as the distance to it.
  */
 #define PAGE_SYMBOLS 4096u
 #define PAGE_BYTES (64u << 10) /* of columns, before compression */
@@ -108,7 +108,7 @@ static void refer(struct closure *c, enum sym_kind kind, uint32_t id)
 	}
 }
 
-/* Parents have smaller ids than their children: from the last to the first all is met once. */
+/* Parents have smaller ids than their children, so one pass from the last to the first does. */
 static uint32_t close_kind(struct closure *c, enum sym_kind kind)
 {
 	bool implied = kind == SYM_STRING || kind == SYM_NODE || kind == SYM_LABEL_SET; /* id 0 */
@@ -360,7 +360,7 @@ static enum err_code compress(struct packer *k, struct err *err)
 	return buf_failed(&k->value) ? err_nomem(err, "symbols") : ERR_OK;
 }
 
-/* A page that waits in the spill, its bytes behind it. */
+/* A page that waits in the spill; its bytes follow. */
 struct packed {
 	uint32_t kind, first;
 	uint64_t len;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <xxhash.h>
 
-/* All that a block says, against each other: files, keys, series, postings, counts. */
+/* Compares all parts of a block: files, keys, series, postings, counts. */
 
 void verify_find(struct verify *v, const char *fmt, ...)
 {
@@ -113,7 +113,7 @@ static bool is_small(struct str key)
 		key.ptr[0] != KEY_END && key.ptr[0] != KEY_META;
 }
 
-/* Every small record of `from` is in `in`, the same. */
+/* Checks that every small record of `from` is in `in`, with the same value. */
 static enum err_code check_copy(
 	struct verify *v, struct table *from, struct table *in, const char *name, struct err *err)
 {
@@ -311,7 +311,7 @@ static enum err_code check_numbers(
 	return rc ? verify_error(v, rc, &why, err) : ERR_OK;
 }
 
-/* Its place among the others: slot, group, order. */
+/* Checks its place among the others: slot, group, order. */
 static enum err_code check_place(
 	struct verify *v, uint32_t id, const struct block_series *s, struct err *err)
 {

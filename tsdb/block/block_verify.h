@@ -19,7 +19,7 @@ struct verify {
 	struct arena arena;
 	struct postings *postings; /* of the series that were read */
 	struct block_meta counted;
-	/* of the partition that is looked at */
+	/* of the partition that is being verified */
 	uint32_t slot;
 	struct partition *partition;
 	struct rollup_builder *builder;
@@ -28,7 +28,7 @@ struct verify {
 	struct block_chunks *chunks, *numbers;
 	struct block_rollups *rollups, *parts;
 	struct buf made;
-	/* Rows by their columns, [series][level], of rollups: they add up whatever types rows have. */
+	/* Rows of rollups, counted by column, [series][level]: so they add up for any types of rows. */
 	uint64_t (*columns)[ROLLUP_LEVELS];
 };
 
@@ -38,7 +38,8 @@ MUST_CHECK enum err_code verify_error(
 
 MUST_CHECK enum err_code verify_rows_open(struct verify *v, struct err *err);
 void verify_rows_close(struct verify *v);
-/* A series' chunks against its record, its rollups against the chunks, or against finer ones. */
+/* Compares a series' chunks with its record, and its rollups with the chunks or with finer rollups.
+ */
 MUST_CHECK enum err_code verify_series_rows(
 	struct verify *v, uint32_t id, const struct block_series *s, struct err *err);
 /* Groups' rollups against their series'. */

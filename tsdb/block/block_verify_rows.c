@@ -3,10 +3,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/*
- * Chunks and rollups decoded, and each rollup made again: rollups of the same rows are the same
- * bytes, however they were joined.
- */
+/* Decodes chunks and rollups, and makes each rollup again: rollups of the same rows have the same
+ * bytes, however they were joined. */
 
 enum err_code verify_rows_open(struct verify *v, struct err *err)
 {
@@ -313,7 +311,7 @@ static enum err_code check_group(
 	if (rc)
 		return ERR_OK; /* reported with its series */
 	if (kind == ROLLUP_GROUP && n == 1)
-		return ERR_OK; /* its series' are shown, and were looked at */
+		return ERR_OK; /* it shows its series' records, which were verified */
 	block_rollups_seek(v->rollups, kind, group, level, 0, INT64_MAX);
 	while ((rc = block_rollups_next(v->rollups, &bytes, &step_ns, &why)) != ERR_NOT_FOUND) {
 		if (!rc) {

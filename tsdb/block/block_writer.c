@@ -343,10 +343,8 @@ static enum err_code check_step(
 	return ERR_OK;
 }
 
-/*
- * Without raw rows the finest rollups say how many there were. A row counts in each of its columns,
- * so the fullest column is what is certain.
- */
+/* Without raw rows the finest rollups have the number of rows. A row counts in each of its columns,
+ * so the number of the fullest column is certain. */
 static void count_rollup(struct block_writer *w)
 {
 	struct block_series *s = &w->now;

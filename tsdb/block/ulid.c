@@ -6,8 +6,8 @@
 
 /*
  * ULID: 48 bits of milliseconds and 80 random bits in 26 letters of Crockford's base 32, so that
- * names sort by time. Within a process each is above the one before, also where the clock stands
- * still or goes back: then the random part is counted up.
+ * names sort by time. Within a process each is above the one before: if the clock stops or goes
+ * back, the random part is counted up.
  */
 
 static const char letters[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";

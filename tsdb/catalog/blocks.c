@@ -6,13 +6,13 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
 
-/* The list of blocks: pinned by readers, swapped by who works on them. */
+/* The list of blocks: readers pin them, the worker swaps them. */
 
 METRIC_COUNTER(damaged_blocks, "epimetheus_tsdb_damaged_blocks_total",
 	"Blocks found damaged, in part or as a whole.", NULL);
@@ -98,7 +98,7 @@ void blocks_free(struct db_block *b)
 	free(b);
 }
 
-/* No partition is to remember that it has the symbols of this block. */
+/* Removes the notes that partitions have the symbols of this block. */
 static void forget_symbols(struct db *db, uint32_t number)
 {
 	struct partition *p;
@@ -112,7 +112,7 @@ static void forget_symbols(struct db *db, uint32_t number)
 	}
 }
 
-/* Its last pin is gone, and nobody can take another: it is in no list. */
+/* Its last pin is gone, and it is in no list, so no new pin can come. */
 static void dispose(struct db *db, struct db_block *b)
 {
 	char *gone = NULL;
@@ -140,7 +140,7 @@ void blocks_unpin(struct db *db, struct db_block *b)
 		dispose(db, b);
 }
 
-/* False: the next start reads it again, or may do so. One that was hidden before stays so. */
+/* False: the next start may read it again. A hidden one stays hidden. */
 static bool hide(struct db *db, const char *dir)
 {
 	struct fs *fs = db->o.fs;
@@ -186,9 +186,9 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 	bool last, stays;
 
 	mutex_assert_held(&db->blocks_files);
-	/* At once, though readers may go on for a while: it must not come back when what took its
-	 * place has gone. Open files follow the directory. It is durable before any file goes: or
-	 * a block might come back without its deletions. */
+	/* Rename at once, though readers may go on for a while: the block must not come back after its
+	 * successor has gone. Open files follow the directory. The rename is durable before any file
+	 * is removed; else the block might come back without its deletions. */
 	stays = !keep && !hide(db, block_dir(b->block));
 	mutex_lock(&db->lock);
 	assert(!b->gone);
@@ -203,10 +203,14 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 
 /* ---- the list ---- */
 
-bool blocks_reserve_locked(struct db *db)
+enum err_code blocks_reserve(struct db *db, const char *what, struct err *err)
 {
-	mutex_assert_held(&db->lock);
-	return array_room(&db->blocks, db->blocks_n, 1, &db->blocks_cap);
+	bool ok;
+
+	mutex_lock(&db->lock);
+	ok = array_room(&db->blocks, db->blocks_n, 1, &db->blocks_cap);
+	mutex_unlock(&db->lock);
+	return ok ? ERR_OK : err_nomem(err, what);
 }
 
 static void insert(struct db *db, struct db_block *b)

@@ -17,7 +17,7 @@
  *
  *     *.tmp, *.gone           are removed: the first was never used, the second was dropped;
  *     a block in sources      is removed: its successor was renamed, so it is whole and synced;
- *     a window in heads       is removed likewise.
+ *     a window in heads       is removed for the same reason.
  *
  * So at any time the rows exist once: before the rename in the sources, after it in the successor.
  * A renamed directory is synced before any of its files is removed, also by a later start. If the
@@ -77,7 +77,9 @@ void blocks_free(struct db_block *b); /* NULL is fine; not in the list, not pinn
  * db->lock and db->blocks_files are held. Then call blocks_retire for each, without db->lock. */
 void blocks_swap_locked(
 	struct db *db, struct db_block *const *olds, size_t n, struct window *w, struct db_block *by);
-bool blocks_reserve_locked(struct db *db); /* room for one more */
+/* Makes room for one more block in the list, so that blocks_swap_locked cannot fail. `what` begins
+ * the error. db->lock is not held. */
+MUST_CHECK enum err_code blocks_reserve(struct db *db, const char *what, struct err *err);
 /* After blocks_swap_locked: removes the block's files with its last pin, or keeps them (keep).
  * db->blocks_files is held. */
 void blocks_retire(struct db *db, struct db_block *b, bool keep);

@@ -4,14 +4,12 @@
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/block/block_internal.h"
 #include "tsdb/catalog/lost.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/symbols/intern.h"
 
-/* The blocks of a data directory at start, and what a crash may have left there (blocks.h). */
+/* Opens the blocks of a data directory at start, and cleans up after a crash (blocks.h). */
 
 #define DROPPED ".dropped"
 
@@ -33,7 +31,7 @@ static void remove_tree(struct db *db, const char *path)
 		log_info("tsdb", "leftover removed", LOG_S("path", path));
 }
 
-/* Half of a directory must never be found under its name, after a power cut neither. */
+/* A half-removed directory must never be found under its name, not even after a power cut. */
 static void remove_block(struct db *db, struct db_block *b)
 {
 	char *dir = strdup(block_dir(b->block)), *gone = NULL;
@@ -204,9 +202,9 @@ static int block_cmp(const void *a, const void *b)
 }
 
 /*
- * Blocks that overlap would count rows twice. It cannot come from a crash: a source that could not
- * be renamed away, whose successor was joined further and restarted after. The higher level stands
- * for the other.
+ * Blocks that overlap would count rows twice. A crash alone cannot cause this. It happens if a
+ * source could not be renamed away, its successor was joined further, and then came a restart. The
+ * block of the higher level has the rows of the other, so it is kept.
  */
 static enum err_code hide_overlapping(struct opening *o, struct err *err)
 {

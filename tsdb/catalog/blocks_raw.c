@@ -31,16 +31,12 @@ static enum err_code drop_raw(struct db *db, struct db_block *b, struct err *err
 	struct block_meta meta = *block_meta(b->block);
 	const char *dir = block_dir(b->block);
 	struct db_block *by = NULL;
-	enum err_code rc = ERR_OK;
+	enum err_code rc;
 
 	mutex_assert_held(&db->blocks_files);
 	meta.raw = false;
 	meta.rows_file = (struct block_file){ 0 };
-	mutex_lock(&db->lock);
-	if (!blocks_reserve_locked(db))
-		rc = err_nomem(err, "retention");
-	mutex_unlock(&db->lock);
-	if (rc || (rc = stock_drop_raw(db, b, err)) ||
+	if ((rc = blocks_reserve(db, "retention", err)) || (rc = stock_drop_raw(db, b, err)) ||
 		(rc = block_write_meta(db->o.fs, dir, &meta, err)) ||
 		(rc = blocks_unlink_raw(db, dir, err)) || (rc = blocks_open(db, dir, &by, err)))
 		return rc;

@@ -8,22 +8,21 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 
 /*
- * Deleted ranges: what queriers no longer see, until joining blocks writes them without it.
+ * Deleted ranges: rows that queriers no longer see, until joining blocks leaves them out.
  *
- * Each block has its own in blocks/<ULID>/deleted, each window in head/<start>.deleted, by the
- * number that a series has there. The file is replaced as a whole before the array in memory is, so
- * what a query did not see is not seen after a restart either. An array is never changed: queriers
- * that began earlier go on with the one they found, so an array is kept until its block or window
- * goes, linked behind the one that took its place.
+ * Each block has a file blocks/<ULID>/deleted, each window head/<start>.deleted, by the number that
+ * a series has there. The file is replaced as a whole before the array in memory is, so deleted
+ * rows are not seen after a restart either. An array is never changed: queriers that began earlier
+ * go on with the old one, so it is kept until its block or window goes, linked behind its
+ * successor.
  *
- * The file is there twice, the copy is written second: where both can be read all of both counts.
+ * There are two copies of the file, written one after the other: if both can be read the ranges of
+ * both count.
  */
 #define DELETED_VERSION 2
-#define DELETED_OF_NOBODY 1 /* what a version before this one wrote: it may be another block's */
+#define DELETED_OF_NOBODY 1 /* of an earlier version; it may be of another block */
 #define DELETED_BYTES_MAX (256u << 20)
 #define DELETED_RANGES_MAX (8u << 20)
 
@@ -132,7 +131,7 @@ char *window_deleted_path(const struct db *db, int64_t start_ns)
 {
 	char *path = NULL;
 
-	/* Not head_dir: where the database is read only that is a copy of the stores alone. */
+	/* Not head_dir: if the database is read only, that is a copy of the stores alone. */
 	return asprintf(&path, "%s/head/%" PRId64 ".deleted", db->dir, start_ns / INT64_C(1000000000)) <
 			0 ?
 		NULL :
@@ -257,7 +256,8 @@ static void make_anew(struct db *db, const char *path, const struct buf *bytes, 
 		log_warn("tsdb", "deleted ranges not written", LOG_E(&err));
 }
 
-/* Ranges only ever come, so of two lists one may be older, and all of both are deleted. */
+/* Ranges are only ever added, so one of two lists may be older, and the ranges of both are deleted.
+ */
 static enum err_code join(struct deleted *to, struct deleted more, struct err *err)
 {
 	struct deleted_range *v = calloc(to->n + more.n + 1, sizeof(*v));

@@ -47,7 +47,7 @@ size_t deleted_of(struct deleted d, uint32_t series, const struct deleted_range 
 bool deleted_has(const struct deleted_range *v, size_t n, int64_t ts_ns);
 /* Some part of (min, max] is deleted. */
 bool deleted_touches(const struct deleted_range *v, size_t n, int64_t min_ns, int64_t max_ns);
-/* How many of the rows that a rollup record sums are deleted, judged by their span. */
+/* The part of a rollup record's rows that is deleted, as their times tell. */
 enum deleted_part {
 	DELETED_NONE,
 	DELETED_SOME, /* or may be */

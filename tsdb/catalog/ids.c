@@ -5,15 +5,15 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 
 /*
  * The file `ids`: the first free id of each kind, per epoch of a job, and the first free epoch. It
- * is written before a window is dropped or cut, since ids that only that window had would otherwise
- * look free after a restart, and an id never changes its meaning; and before an epoch is begun,
- * some ahead for all jobs, as they all begin theirs when a window does. All other ids are found in
+ * is written before a window is dropped or cut: ids that only that window had would otherwise look
+ * free after a restart, and an id never changes its meaning. It is also written before an epoch
+ * begins, some ahead for all jobs, as all begin an epoch with a window. All other ids are found in
  * windows and blocks.
  */
 #define IDS_VERSION 2
@@ -202,10 +202,10 @@ out:
 }
 
 /*
- * Without the file nothing that can be read changes its meaning: an id that some row uses is found
- * before its job's next new content gets one, and what only dropped windows had is gone. But a
- * block that cannot be read now may be there at a later start. So numbers of jobs and of epochs go
- * on far above of what is known, and each job's next window begins an epoch.
+ * Without the file readable ids keep their meaning: all ids that rows use are found before the job
+ * gets new content, and ids that only dropped windows had are gone. But a block that cannot be read
+ * now may be readable at a later start. So numbers of jobs and of epochs go on far above the known
+ * ones, and each job's next window begins an epoch.
  */
 static void pass_over_unknown(struct db *db)
 {

@@ -192,7 +192,7 @@ enum err_code inventory_decode(struct str bytes, const char *path, struct arena 
 
 /* ---- files ---- */
 
-/* Over what is there: it has the room, so no disk is too full for it. */
+/* Overwrites the file in place: the room is there, however full the disk is. */
 static enum err_code overwrite(struct fs *fs, const char *path, struct str content, struct err *err)
 {
 	enum err_code rc;
@@ -213,8 +213,8 @@ static bool pad(struct buf *b, uint64_t to)
 	return !buf_failed(b);
 }
 
-/* The first failure ends it, and the next time begins with the file that failed: never are both
- * without a whole inventory. */
+/* Stops at the first failure; the next call begins with the file that failed. So one of the two is
+ * always whole. */
 static enum err_code save(struct inventory *v, struct err *err)
 {
 	struct buf b = { 0 };

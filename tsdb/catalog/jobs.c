@@ -6,10 +6,9 @@
 
 #include "base/array.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
+#include "tsdb/symbols/translate.h"
 
-/* Jobs, in memory: by name for new rows, by id for what is on disk. They are few, and never go. */
+/* Jobs in memory: by name for new rows, by id for stored ones. They are few and never removed. */
 
 static bool name_same(const void *ctx, const void *key, uint32_t i)
 {
@@ -50,7 +49,7 @@ static struct job *job_new(struct str name, uint32_t id, uint32_t index)
 	job->id = id;
 	job->index = index;
 	job->live_epoch = SYM_NONE;
-	job->epochs_saved = 1; /* the first epoch's number is free wherever the job's id is */
+	job->epochs_saved = 1; /* if the job's id is free, so is the first epoch's number */
 	mutex_init(&job->lock);
 	return job;
 }

@@ -8,7 +8,7 @@
 #define TSDB_CATALOG_JOBS_H
 
 #include "base/thread.h"
-#include "tsdb/symbols/translate.h"
+#include "tsdb/symbols/symbols.h"
 
 struct db;
 

@@ -373,7 +373,7 @@ void losses_close(struct losses *l)
 
 /* ---- changes ---- */
 
-/* Into an entry that is there; false: it was known as it is. */
+/* Joins a loss into an existing entry; false: the entry did not change. */
 static bool widen(struct entry *e, const struct loss *found)
 {
 	struct loss *l = &e->loss;

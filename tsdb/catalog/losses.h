@@ -78,9 +78,9 @@ MUST_CHECK enum err_code losses_save(struct losses *l, struct err *err);
  * false to stop, and must not call this file. */
 typedef bool (*loss_fn)(void *ctx, const struct loss *l);
 void losses_each(struct losses *l, int64_t min_ns, int64_t max_ns, loss_fn fn, void *ctx);
-size_t losses_open_n(struct losses *l); /* entries that nobody has accepted */
-/* There is an entry, accepted or not, whose `where` is `path` or begins with it and a space or
- * slash. */
+size_t losses_open_n(struct losses *l); /* entries that are not accepted yet */
+/* True if there is an entry, accepted or not, whose `where` is `path` or begins with it and a space
+ * or slash. */
 bool losses_has(struct losses *l, struct str path);
 
 /* Accepts entries by number; n 0: all. *accepted: how many of them were open. ERR_NOT_FOUND names

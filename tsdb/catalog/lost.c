@@ -4,9 +4,6 @@
 
 #include "base/log.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
-#include "tsdb/symbols/intern.h"
 
 /* The list of losses (losses.h) as a database uses it. */
 

@@ -17,7 +17,7 @@ struct db;
  */
 bool db_lost(struct db *db, enum loss_what what, const char *where, int64_t min_ns, int64_t max_ns,
 	uint64_t count, const struct err *why);
-/* At the start: logs the losses that nobody accepted. */
+/* At the start: logs the losses that are not accepted yet. */
 void db_log_losses(struct db *db);
 
 /*

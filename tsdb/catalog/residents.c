@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "tsdb/catalog/state.h"
 
-/* Which epochs' symbols are in memory, and who needs them there. */
+/* The epochs whose symbols are in memory, and their pins. */
 
 static struct partition *find(const struct job *job, uint32_t epoch)
 {

@@ -28,7 +28,8 @@ struct resident {
 	_Atomic uint32_t bases; /* delta bases that are in its ids */
 	struct partition_source *sources; /* table.lock */
 	uint32_t sources_n, sources_cap;
-	bool complete; /* table.lock: all that blocks and windows have of the epoch is loaded */
+	bool
+		complete; /* table.lock: all symbols of the epoch that blocks and windows have are loaded */
 	int64_t first_ns; /* table.lock: time of the first row that this process put in */
 	_Atomic size_t settled_bytes; /* when each target had come about twice; 0: not yet */
 };

@@ -4,8 +4,9 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/residents.h"
 
-/* Whether profiles are taken, and which series are still in use. */
+/* The state of a database: are profiles taken, and which series are in use. */
 
 METRIC_GAUGE(state_gauge, "epimetheus_tsdb_state",
 	"0 takes profiles, 1 disk full, 2 reopening after an error.", NULL);
@@ -38,7 +39,7 @@ enum db_state db_state(struct db *db, struct err *why)
 	return state;
 }
 
-/* Only READY and FULL are this one's to change: FAILED is the commit thread's. */
+/* Changes between READY and FULL only; the commit thread sets and ends FAILED. */
 void db_check_room(struct db *db)
 {
 	uint64_t room;

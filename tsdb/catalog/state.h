@@ -18,11 +18,8 @@
 
 #include "tsdb/catalog/blocks.h"
 #include "tsdb/catalog/inventory.h"
-#include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/options.h"
-#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/windows.h"
-#include "tsdb/store/store.h"
 
 #define DB_FUTURE_NS (INT64_C(600) * 1000000000) /* how far ahead of our clock a profile may be */
 #define DB_QUEUE_BYTES_MAX (16u << 20) /* rows that wait for their sync */
@@ -59,7 +56,7 @@ struct db {
 	struct cond wake; /* the maintenance thread's */
 	struct window **windows; /* ascending */
 	size_t windows_n, windows_cap;
-	struct window *dropping; /* not in windows any more, and their files are still there */
+	struct window *dropping; /* out of the list of windows, but their files are still there */
 	struct db_block **blocks; /* db->lock: ascending by time */
 	size_t blocks_n, blocks_cap;
 	struct mutex blocks_files; /* tsdb/catalog/blocks.h */
@@ -86,7 +83,7 @@ struct db {
 	struct err why;
 	struct querier_turn *queriers; /* db->lock: newest first */
 	uint64_t queriers_opened;
-	struct series *retired; /* out of the index, labels perhaps still seen by a querier */
+	struct series *retired; /* out of the index; a querier may still have their labels */
 	struct scratch *scratch;
 	bool closing, retention_due;
 	_Atomic int64_t max_ts_ns; /* of stored rows */

@@ -8,12 +8,11 @@
 #include "base/log.h"
 #include "tsdb/catalog/lost.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/symbols/intern.h"
 
 /*
- * The inventory (inventory.h) as a database uses it: changed with what comes and goes, and compared
- * with what is there at the start. What is missing goes onto the list of losses, and once it is
- * durable there it is no longer looked for.
+ * The inventory (inventory.h) as a database uses it: kept up as windows and blocks come and go, and
+ * compared with the directory at the start. A missing entry goes onto the list of losses. Once it
+ * is durable there it leaves the inventory.
  */
 
 /* ---- what comes and goes ---- */

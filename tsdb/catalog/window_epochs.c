@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
 
 /*

@@ -2,7 +2,7 @@
  * Windows: the list of the head's windows, and their fields.
  *
  * Users of a window's store pin it: queriers, appends, queued rows. Dropping and reopening wait
- * until nobody has a pin. Windows are (start, end] and never overlap.
+ * until there are no pins. Windows are (start, end] and never overlap.
  *
  * Threads: as each field says; functions named _locked want db->lock.
  */
@@ -11,7 +11,7 @@
 
 #include "tsdb/catalog/deleted.h"
 #include "tsdb/series/series.h"
-#include "tsdb/store/store.h"
+#include "tsdb/symbols/segvec.h"
 
 struct db;
 struct job;
@@ -39,7 +39,7 @@ struct window {
 	size_t deleted_n;
 	char *dir; /* the store's; a temporary copy when read-only */
 	char *mark_path; /* beside it: how much was acknowledged */
-	char *names_path; /* likewise: a second copy of small records */
+	char *names_path; /* beside it: a second copy of small records */
 	struct store *store; /* db->lock; NULL while it is reopened */
 	unsigned pins; /* db->lock */
 	unsigned writers; /* db->lock: those of the pins that an append or a queued row has */
@@ -50,8 +50,9 @@ struct window {
 	bool shadow; /* db->lock: the disk was full when it was opened; nothing is written to it */
 	struct window_count count; /* db->lock; the commit thread writes it */
 	int mark_fd; /* the commit thread's; -1: none */
-	int names_fd; /* likewise; -1: not open */
-	bool names_failed; /* likewise: no more is appended; the next start makes the file anew */
+	int names_fd; /* the commit thread's; -1: not open */
+	bool names_failed; /* the commit thread's: no more is appended; the next start makes the file
+						  anew */
 	struct bits series; /* the series index's lock */
 	bool types_lost; /* the types of some series are not known */
 	struct window_job *jobs; /* db->lock: by job->index; window_epochs.c */

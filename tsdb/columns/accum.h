@@ -13,9 +13,13 @@
 #ifndef TSDB_COLUMNS_ACCUM_H
 #define TSDB_COLUMNS_ACCUM_H
 
-#include "tsdb/symbols/symbols.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
 
 struct accum;
+struct partition;
 
 enum accum_flags {
 	ACCUM_BY_LABELS = 1, /* cells per (stack, label set) */

@@ -28,7 +28,7 @@
 #define CHUNK_SAMPLES_MAX (1u << 26)
 #define CHUNK_VALUES_MAX (1u << 27) /* samples x columns */
 
-/* How many rows of columns of these kinds a chunk should have. */
+/* The number of rows that a chunk should have if its columns are of these kinds. */
 static inline uint32_t chunk_rows_aimed(const enum value_kind *kinds, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)

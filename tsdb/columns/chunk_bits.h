@@ -1,11 +1,11 @@
 /*
  * Bits of a chunk: writing and reading numbers of few bits, and subsets.
  *
- * A *subset* of m of n places is what rows a stack is in, and, by stars and bars, how a sum falls
- * into values: every choice is taken for equally likely, so it should cost log2(n over m) bits. The
- * places of whichever are fewer, those in it or those outside, are coded by their gaps in Rice
- * codes whose parameter follows from n and m; the last gap is a plain number below what is left.
- * Nothing is stored beside them. Measured, that is 2 to 4 % above the logarithm.
+ * A *subset* of m of n places says which rows a stack is in, and, by stars and bars, how a sum
+ * falls into values. Every choice counts as equally likely, so it should cost log2(n over m) bits.
+ * Either the places in it or those outside are coded, whichever are fewer: their gaps in Rice codes
+ * whose parameter follows from n and m. The last gap is a plain number below the number of places
+ * left. Nothing else is stored. Measured, that is 2 to 4 % above the logarithm.
  *
  * Bits are filled from the lowest; a Rice code is as many 0 as its quotient says, a 1, the rest.
  *

@@ -27,11 +27,11 @@
  * column it refers to, if its coding refers to one, which comes before it; its sections.
  * Of two columns the larger comes first if that helps.
  *
- * Why. What a scrape says is which stacks were seen and how often. Turned by 90 degrees a stack
- * is named once per chunk, and what is left are few bits per sample: its rows, by its own
- * frequency, and its values, by its own mean. Numbers and sums of a key stand in front as bytes,
- * so that zstd's Huffman code finds their distribution and so that they are read fast: a chunk
- * that is wholly inside a window is added by them alone. FORMAT.md has what else was tried.
+ * Why. A scrape says which stacks were seen and how often. Turned by 90 degrees, a stack is named
+ * once per chunk, and a sample costs few bits: the stack's rows by its frequency, its values by its
+ * mean. Numbers and sums of a key come first, as bytes, so that zstd's Huffman code finds their
+ * distribution and so that they are read fast: a chunk that is wholly inside a window is added by
+ * them alone. FORMAT.md lists the other layouts that were tried.
  */
 
 struct cell {
@@ -53,7 +53,7 @@ struct encoding {
 	uint64_t *ids; /* of keys */
 	uint16_t *cell_rows;
 	int64_t *values; /* of cells, of one column, divided by its factor */
-	int64_t *others; /* the same of the last column before it that has cells of its own */
+	int64_t *others; /* the same of the last column before it that stores cells */
 	int64_t *numbers, *others_numbers; /* by which the cells are coded, of both */
 	uint32_t *slots; /* of keys: first of their label set */
 	uint32_t others_of;
@@ -255,7 +255,7 @@ static void divide(int64_t *v, size_t n, uint64_t factor)
 	}
 }
 
-/* The factor by which the values are those of the column before, or 0. */
+/* The factor that turns the other column into these values; 0: there is none. */
 static uint64_t factor_to_others(const struct encoding *e)
 {
 	const int64_t *a = e->others, *b = e->values;

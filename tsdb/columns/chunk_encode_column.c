@@ -261,7 +261,7 @@ static void keep_places(const struct column_encoder *e, const struct coding *cod
 	buf_add_str(&done->places, buf_str(&e->places.bytes));
 }
 
-/* Keeps it where it is the shortest so far; of equal ones the first stays. */
+/* Keeps it if it is the shortest so far; of equal ones the first stays. */
 static void try_one(struct column_try *t, const struct coding *coding, struct column_done *done)
 {
 	struct column_encoder *e = t->e;
@@ -279,7 +279,7 @@ static void try_one(struct column_try *t, const struct coding *coding, struct co
 	buf_add_str(&e->best, buf_str(&e->packed));
 }
 
-/* Counts that cost few bits, as most columns are: nothing else would be shorter. */
+/* True for counts that cost few bits, as in most columns: no other coding would be shorter. */
 static bool try_small_counts(struct column_try *t, struct column_done *done)
 {
 	struct column_encoder *e = t->e;

@@ -15,7 +15,7 @@
 #define CHUNK_VERSION 1
 #define CHUNK_LABELS 1u
 
-/* Samples of all rows, at most, per byte of the chunk: what a reader may believe. */
+/* The most samples of all rows per byte of the chunk that a reader accepts. */
 #define CHUNK_SAMPLES_PER_BYTE 2048u
 /* zstd makes at most this of a byte. */
 #define CHUNK_INFLATION_MAX 32768u
@@ -132,7 +132,8 @@ struct chunk {
 };
 
 enum err_code chunk_corrupt(struct err *err, const char *what);
-/* Reads the number of an earlier column that is not zero and no multiple; false: it is not one. */
+/* Reads the number of an earlier column, which must be neither zero nor a multiple; false: it is
+ * another. */
 bool chunk_take_reference(const struct chunk *c, struct cursor *in, uint32_t *out);
 /* bytes of memory, what was in it is lost; NULL: out of memory */
 void *chunk_room(struct chunk *c, unsigned room, size_t bytes);
@@ -151,10 +152,10 @@ MUST_CHECK enum err_code chunk_counts(
 	struct chunk *c, uint32_t column, struct column_counts *out, struct err *err);
 
 /*
- * Scaled: with the running sum s of a key's numbers (of levels: the number that the level is),
- * that of its cells is (phase + s x unit) >> UNIT_BITS. So do programs that count every so many
- * events scale what they counted: Go's heap profile has events times the mean size of what one
- * stands for, cut to integers, and a total of many scrapes cuts only once.
+ * Scaled: if s is the running sum of a key's numbers (of levels: the number that the level is), the
+ * running sum of its cells is (phase + s x unit) >> UNIT_BITS. Programs that sample events scale
+ * their counts in this way: Go's heap profile has events times the mean size that one represents,
+ * cut to integers, and a total of many scrapes is cut only once.
  */
 #define UNIT_BITS 32u
 #define UNIT_MAX (UINT64_C(1) << 62)
@@ -206,7 +207,7 @@ bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places
  * corrupt. */
 bool column_reader_sums(
 	struct column_reader *r, uint32_t key, uint32_t n, uint32_t from, uint32_t to, uint64_t *out);
-/* Whether all was read, and was there. */
+/* True if all was there and was read to its end. */
 bool column_reader_done(const struct column_reader *r);
 
 /* Plain columns. */

@@ -94,7 +94,7 @@ INLINE bool count_coded(const struct bit_in *in, uint32_t n, uint32_t coded, uns
 	return *at <= in->end;
 }
 
-/* How many of m places among n rows are before each bound. */
+/* Counts how many of m places among n rows are before each bound. */
 INLINE bool count_places(const struct bit_in *in, const uint8_t *parameters, uint32_t n, uint32_t m,
 	struct bounds rows, bool two, size_t *at, struct bounds *out)
 {

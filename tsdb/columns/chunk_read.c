@@ -3,9 +3,7 @@
 #include "tsdb/symbols/segvec.h"
 #include <assert.h>
 
-/*
- * Cells of a chunk one by one: rows as they went in, and the check of all that a chunk says.
- */
+/* Reads a chunk cell by cell: rows as they went in, and the check of a whole chunk. */
 
 static void know_parameters(struct chunk *c, uint32_t n)
 {
@@ -211,7 +209,8 @@ static bool mark_present(struct unpacking *u, uint32_t column, uint32_t key)
 	return true;
 }
 
-/* Which keys each row has, and as many as its head says; every key in one row at least. */
+/* Collects the keys of each row. A row must have as many as its head says, and every key is in a
+ * row. */
 static enum err_code find_present(struct unpacking *u, struct err *err)
 {
 	struct chunk *c = u->c;

@@ -3,11 +3,11 @@
 #include "tsdb/columns/chunk_internal.h"
 
 /*
- * Finds the units of scaled columns (chunk_internal.h). A key's sums over its cells (of levels: its
- * levels), each above the number of events till there, lie on a line that was cut to integers:
+ * Finds the units of scaled columns (chunk_internal.h). The running sums of a key's cells (of
+ * levels: its levels), over the number of events so far, lie on a line that was cut to integers:
  * sum <= phase + number x unit < sum + 1. The units that allow a phase are a range, as constraints
  * are linear; a slot's unit is the one of fewest bits in all ranges of its keys. Keys that do not
- * fit have a unit of their own, or none.
+ * fit have a separate unit, or none.
  */
 
 #define UNIT_ONE (UINT64_C(1) << UNIT_BITS)

@@ -1,8 +1,8 @@
 #include "tsdb/columns/coding.h"
 
 /*
- * The table of codings, and the two that have no cells of their own. The order is the order in
- * which the writer tries them; of two that are equally short the first is kept.
+ * The table of codings, and the two that store no cells. The writer tries them in this order; of
+ * two that are equally short it keeps the first.
  */
 
 static bool base_take(const struct chunk *c, struct chunk_column *to, struct cursor *in)
@@ -25,7 +25,7 @@ const struct coding coding_multiple = {
 const struct coding *const codings[CODINGS_N] = {
 	&coding_zero,          /* no cell */
 	&coding_multiple,      /* the cells of an earlier column, times another factor */
-	&coding_like,          /* the numbers of an earlier column, with units of its own */
+	&coding_like,          /* the numbers of an earlier column, with other units */
 	&coding_scaled,        /* counted numbers, each key's times its unit, cut */
 	&coding_scaled_levels, /* the same of levels */
 	&coding_counted,       /* none negative: number and sum per key, how it falls into values */

@@ -1,9 +1,7 @@
 #include "tsdb/columns/coding.h"
 
-/*
- * Plain: values as varints, for zstd to look at: negative ones, and what repeats. Sums of the keys
- * may come before them: then all rows are added by these.
- */
+/* Plain: values as varints, for zstd to compress: negative ones, and repeating ones. Sums of the
+ * keys may come before them: then all rows are added by the sums. */
 
 /* Sums are stored if this part of all entries has cells in the column: fewer cells are added as
  * fast themselves. */

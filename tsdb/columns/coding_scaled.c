@@ -1,10 +1,11 @@
 #include "tsdb/columns/coding.h"
 
 /*
- * Scaled: of counted and levels, the numbers of events that the cells stand for (chunk_scale.c
- * finds them, chunk_units.c reads the units).
- * Like: the same numbers as another column. Allocated bytes are events times what one stands for,
- * cut; so are objects. Where a column can be said so, other codings would not be shorter.
+ * Scaled: counted and levels as numbers of sampled events instead of cells (chunk_scale.c finds
+ * them, chunk_units.c reads the units).
+ * Like: the same numbers as another column. Allocated bytes are events times the bytes that one
+ * represents, cut to integers; so are objects. If a column can be coded so, no other coding is
+ * shorter.
  */
 
 /* ---- writing ---- */

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "tsdb/columns/row.h"
 #include "tsdb/symbols/partition.h"
 
 /* The sums of one profile's cumulative columns: distinct keys, ascending; column c of entry i: v[c

@@ -32,7 +32,6 @@
 
 #include "base/arena.h"
 #include "proto/kinds.h"
-#include "tsdb/columns/row.h"
 
 struct partition;
 
@@ -57,9 +56,8 @@ struct delta_input {
 				place */
 };
 
-/* *first: cumulative columns are zero for want of a base that is earlier. *next: the base of the
- * next scrape, the caller's; empty where the old one stays, be it none: no cumulative columns, or
- * a late scrape. */
+/* *first: there is no earlier base, so cumulative columns are zero. *next: the base of the next
+ * scrape, the caller's; empty if the old one stays: no cumulative columns, or a late scrape. */
 MUST_CHECK enum err_code delta_apply(const struct delta_base *base, const struct delta_input *in,
 	struct arena *a, struct delta_base *next, bool *first, struct err *err);
 /* A scrape at this time, with this interval, may still be compared with the base. */

@@ -13,10 +13,10 @@
  * the greatest common divisor of the distances: times that were cut to milliseconds cost what the
  * jitter of the scrapes costs.
  *
- * Values: what people measure has few decimal digits, however many bits its float64 has. Where
- * every value but stale marks is k / 10^e for integers k and one e up to 9, exactly, the k are
- * stored as distances; durations in nanoseconds are of that kind. Else the bits, each xor the ones
- * before, byte by byte in planes, so that those of sign and exponent stand together.
+ * Values: measured values have few decimal digits, however many bits the float64 has. If every
+ * value but stale marks is exactly k / 10^e for integers k and one e up to 9, the k are stored as
+ * distances; durations in nanoseconds are of that kind. Else the bits are stored, each xor the ones
+ * before, byte by byte in planes, so that bytes of sign and exponent are neighbours.
  */
 #define VERSION 1
 #define ZSTD_LEVEL 1

@@ -5,7 +5,7 @@
  *
  * Units:   nanoseconds since 1970.
  * Errors:  ERR_CORRUPT, ERR_NOMEM.
- * Threads: none of its own.
+ * Threads: any; no sharing.
  * Source:  tsdb/FORMAT.md, "Numbers".
  */
 #ifndef TSDB_COLUMNS_NUMBER_CHUNK_H

@@ -20,8 +20,9 @@
  * mostly that. Columns that are multiples of each other share their bytes: CPU nanoseconds are
  * samples times the period.
  *
- * Plain bytes and no cleverer coding: a head is written once and read while it is fresh; measured
- * on this, ids and a column decode and add at the speed of memory, and single rows hardly compress.
+ * The bytes are plain, without a cleverer coding: the head is written once and read while it is
+ * fresh. Measured, ids and a column decode and add at the speed of memory, and single rows hardly
+ * compress.
  */
 #define ROW_VERSION 1
 #define ROW_LABELS 1u
@@ -76,16 +77,6 @@ static uint64_t scaled(int64_t v, uint64_t factor, bool negative)
 	return v < 0 ? (m << 1) - 1 : m << 1;
 }
 
-static void put_varint(unsigned char **at, uint64_t v)
-{
-	unsigned char *p = *at;
-
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (unsigned char)v | 0x80;
-	*p++ = (unsigned char)v;
-	*at = p;
-}
-
 static enum row_coding encode_column(
 	const int64_t *v, uint32_t n, const struct column_facts *f, struct buf *out)
 {
@@ -108,7 +99,7 @@ static enum row_coding encode_column(
 			continue;
 		if (sparse)
 			bits[i / 8] |= (unsigned char)(1u << (i & 7));
-		put_varint(&at, scaled(v[i], f->factor, f->negative));
+		varints_put(&at, scaled(v[i], f->factor, f->negative));
 	}
 	out->len = (size_t)(at - (unsigned char *)out->ptr);
 	if (sparse)
@@ -125,7 +116,7 @@ static void encode_ids(const struct row *r, bool labels, struct buf *stacks, str
 		return;
 	at = (unsigned char *)stacks->ptr;
 	for (uint32_t i = 0; i < r->n; i++) {
-		put_varint(&at, r->stacks[i] - before);
+		varints_put(&at, r->stacks[i] - before);
 		before = r->stacks[i];
 	}
 	stacks->len = (size_t)(at - (unsigned char *)stacks->ptr);
@@ -133,7 +124,7 @@ static void encode_ids(const struct row *r, bool labels, struct buf *stacks, str
 	for (uint32_t i = 0; labels && i < r->n; i++) {
 		if (i == 0 || r->stacks[i] != r->stacks[i - 1])
 			set = 0;
-		put_varint(&at, r->label_sets[i] - set);
+		varints_put(&at, r->label_sets[i] - set);
 		set = r->label_sets[i];
 	}
 	if (labels)
@@ -420,7 +411,7 @@ enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 			set = sets[i] > set ? sets[i] : set;
 		ok = stacks[v->n - 1] < sym_nodes_n(p) && set < sym_label_sets_n(p);
 	}
-	/* Only where symbols were lost each is looked for: a row without its names would be a wrong
+	/* If symbols were lost each one is looked up: a row without its names would be a wrong
 	 * answer. */
 	if (ok && stacks && atomic_load_explicit(&p->damaged, memory_order_relaxed))
 		for (uint32_t i = 0; i < v->n && ok; i++)

@@ -2,8 +2,8 @@
  * Row: one profile of one series in bytes: stacks and label sets as ids, a column of values per
  * sample type.
  *
- * A row is parsed first (its fields and where its columns are), then what is wanted of it is
- * decoded: totals cost nothing, one column costs that column and the ids.
+ * A row is parsed first (its fields, and the places of its columns); then the caller decodes what
+ * it needs: totals cost nothing, one column costs that column and the ids.
  *
  * Errors:  ERR_CORRUPT from any bytes that row_encode did not make (nothing is read outside them);
  *          ERR_LIMIT "total of column N exceeds 64 bits"; ERR_NOMEM.
@@ -15,7 +15,8 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "tsdb/symbols/symbols.h"
+
+struct partition;
 
 #define ROW_COLUMNS_MAX 64u
 
@@ -27,7 +28,7 @@ struct row {
 	const uint32_t *stacks;
 	const uint32_t *label_sets; /* NULL: all 0 */
 	const int64_t *values; /* column c of entry i: values[c * n + i] */
-	uint32_t epoch; /* that the ids are of; 0 where nobody asks */
+	uint32_t epoch; /* of the ids; 0 if it does not matter */
 };
 
 struct row_column {
@@ -58,7 +59,7 @@ MUST_CHECK enum err_code row_ids(
 MUST_CHECK enum err_code row_values(
 	const struct row_view *v, uint32_t column, int64_t *values, struct err *err);
 
-/* Ids of a row are there: else it is damaged, ERR_CORRUPT. */
+/* ERR_CORRUPT: the row uses ids that are not there. */
 MUST_CHECK enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 	const uint32_t *stacks, const uint32_t *sets, struct err *err);
 

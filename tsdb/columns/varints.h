@@ -21,6 +21,17 @@ static inline uint64_t varints_load8(const unsigned char *p)
 	return le64toh(w);
 }
 
+/* Writes one at *at, which moves behind it. There is room for 10 bytes. */
+static inline void varints_put(unsigned char **at, uint64_t v)
+{
+	unsigned char *p = *at;
+
+	for (; v >= 0x80; v >>= 7)
+		*p++ = (unsigned char)v | 0x80;
+	*p++ = (unsigned char)v;
+	*at = p;
+}
+
 /* Running sums of n gaps, from *from, which is the last one then. False: cut short, or beyond 32
  * bits. */
 bool varints_sums(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from);

@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/compact/builder_internal.h"
 #include "tsdb/compact/compaction.h"
 

@@ -22,7 +22,6 @@
 
 #include "tsdb/block/block.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/columns/chunk.h"
 #include "tsdb/rollup/cascade.h"
 #include "tsdb/series/groups.h"
 

@@ -147,8 +147,8 @@ static enum err_code write_chunk(struct block_builder *m, uint32_t from, uint32_
 	return cascade_chunk(m->of_series, m->step_ns, m->chunk, err);
 }
 
-/* Rows [from, to) have one shape: evenly into as many chunks as they want. Rows that had to go
- * before their step was over are not made small for it. */
+/* Rows [from, to) have one shape; they are split evenly into chunks. Rows that had to go before the
+ * end of their step do not make chunks smaller. */
 static enum err_code write_run(struct block_builder *m, uint32_t from, uint32_t to, struct err *err)
 {
 	const struct sym_header *h = sym_header(m->p, m->rows[from].header);

@@ -4,12 +4,10 @@
 
 #include "tsdb/compact/builder_internal.h"
 
-/*
- * Rollups into the block: those of series as they are made, those of groups behind all series, so
- * they wait in files until then.
- */
+/* Adds rollups to the block: those of series as they are made, those of groups behind all series;
+ * they wait in files until then. */
 
-/* A record that waits: where it belongs, its length, its bytes. */
+/* A waiting record: its place, its length, its bytes. */
 struct waiting {
 	uint32_t group, level;
 	int64_t step_ns;

@@ -4,10 +4,8 @@
 #include "tsdb/compact/builder_internal.h"
 #include "tsdb/compact/compaction.h"
 
-/*
- * Reading back: what a block gives is compared, series by series, with what went into it. Only then
- * its sources may go.
- */
+/* Reads the block back and compares it, series by series, with what was added. Only then its
+ * sources may go. */
 struct verifying {
 	struct block_builder *m;
 	struct block *b;

@@ -8,20 +8,21 @@
 #include "base/metrics.h"
 #include "tsdb/catalog/group_rules.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/stock.h"
 #include "tsdb/compact/compact_internal.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/compact/numbers.h"
 #include "tsdb/head/epochs.h"
-#include "tsdb/symbols/intern.h"
+#include "tsdb/symbols/translate.h"
 
 /*
  * Joining blocks into a longer one: job by job, group by group, series by series, in the order in
- * which the new block numbers them. Nothing of it is seen before it is whole (blocks.h); until then
- * the sources are read by whoever wants them.
+ * which the new block numbers them. The new block is not visible before it is whole (blocks.h);
+ * until then queries read the sources.
  *
- * Where a job has one epoch in all sources its ids stay. Else all of it is translated into an epoch
- * of its own, in which content has one id again.
+ * If a job has one epoch in all sources, its ids stay. Else the whole job is translated into a new
+ * epoch, in which content has one id again.
  */
 METRIC_HISTOGRAM(join_seconds, "epimetheus_tsdb_compaction_duration_seconds",
 	"Time that joining blocks takes, by the new block's level.", "level");
@@ -385,7 +386,7 @@ static int head_cmp(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Sources of the sources too: one of them that could not be renamed away must not come back. */
+/* Names the sources of the sources too: if one could not be renamed away, it must not come back. */
 static enum err_code describe(
 	const struct plan *plan, struct arena *a, struct block_meta *out, struct err *err)
 {
@@ -453,7 +454,7 @@ static enum err_code carry_deleted(struct joining *t, struct err *err)
 	return rc;
 }
 
-/* by NULL: nothing of the sources is left. */
+/* by NULL: all rows of the sources were deleted. */
 static void replace(struct joining *t, const struct plan *plan, struct db_block *by)
 {
 	struct db *db = t->db;
@@ -469,13 +470,10 @@ static enum err_code swap(struct joining *t, const struct plan *plan, struct err
 {
 	struct db *db = t->db;
 	struct db_block *b = NULL;
-	enum err_code rc = ERR_OK;
+	enum err_code rc;
 
 	mutex_lock(&db->blocks_files);
-	mutex_lock(&db->lock);
-	if (!blocks_reserve_locked(db))
-		rc = err_nomem(err, "join blocks");
-	mutex_unlock(&db->lock);
+	rc = blocks_reserve(db, "join blocks", err);
 	if (!rc && block_builder_series_n(t->m) && !(rc = carry_deleted(t, err)))
 		rc = block_builder_publish(t->m, &b, err);
 	if (!rc && !(rc = stock_swap(db, plan->v, plan->n, NULL, b, err)))
@@ -542,7 +540,7 @@ static void report(const struct joining *t, const struct plan *plan, int64_t too
 		LOG_D("elapsed", took_ns));
 }
 
-/* Which source was it? The one whose check finds something: it is left alone from then on. */
+/* Finds the damaged source: the one whose check fails. It is not joined again. */
 static void pass_over(void *ctx, const char *what) {}
 
 static void note_damage(struct joining *t, const struct plan *plan, const struct err *why)
@@ -555,7 +553,7 @@ static void note_damage(struct joining *t, const struct plan *plan, const struct
 	}
 }
 
-/* Their symbols are too many for one epoch: fewer of them are tried next. */
+/* The blocks have too many symbols for one epoch: the next try takes fewer blocks. */
 static void set_apart(const struct plan *plan, const struct err *why)
 {
 	plan->v[plan->n / 2]->apart = true;

@@ -5,15 +5,15 @@
 #include "tsdb/compact/compact_internal.h"
 
 /*
- * Which blocks are joined. Lengths grow from a window by four, then by threes: with windows of 2h
- * that is 8h, 1d, 3d, 9d, 27d; up to block_max_ns. Ranges of a length are aligned to multiples of
- * it. The blocks inside of one range are joined once nothing can be cut into it any more, however
- * many there are: gaps leave fewer, windows that were shorter leave more.
+ * Plans which blocks are joined. Lengths grow from a window by four, then by threes: with windows
+ * of 2h that is 8h, 1d, 3d, 9d, 27d; up to block_max_ns. Ranges of a length are aligned to
+ * multiples of it. The blocks inside one range are joined once no window can be cut into it any
+ * more. Their number varies: gaps leave fewer blocks, shorter windows leave more.
  *
- * Blocks with raw rows and without are not joined, nor damaged ones: the damage would be copied and
- * no longer be known. Nor are those whose epochs together pass a limit of symbols, as a join that
- * was tried has shown: it is halved until what fits is joined. Without rows, blocks in which a job
- * has different epochs are not joined: ids in rollups are not translated.
+ * These are not joined: blocks with raw rows and blocks without; damaged blocks, as the damage
+ * would be copied and no longer be known; blocks whose epochs together pass a limit of symbols,
+ * which a failed join shows: it is halved until the rest fits; blocks without rows in which a job
+ * has different epochs, as ids in rollups are not translated.
  */
 #define BLOCK_MAX_DEFAULT_NS (31 * NS_PER_DAY)
 
@@ -62,7 +62,7 @@ static bool fits(const struct db *db, const struct plan *p, const struct db_bloc
 {
 	if (b->damaged || (p->n && b->apart))
 		return false;
-	/* The new block would lie over one that cannot be opened today. */
+	/* True if the new block would overlap one that cannot be opened now. */
 	if (p->n &&
 		blocks_unreadable_locked(
 			db, block_meta(p->v[p->n - 1]->block)->max_ns, block_meta(b->block)->min_ns))

@@ -4,13 +4,14 @@
 #include "base/array.h"
 
 #include "tsdb/compact/compact_internal.h"
+#include "tsdb/symbols/translate.h"
 
 /*
- * One series of one source into the new block, step by step of the finest rollup.
+ * Copies one series of one source into the new block, step by step of the finest rollup.
  *
- * Chunks are copied as they are, unless rows of theirs are deleted or their ids change, or unless
- * the chunks of a step could be fewer: then rows are taken out and cut anew. A step's record is
- * taken as it is, unless rows of the step were deleted or ids change: then it is made of the rows.
+ * Chunks are copied as they are, unless some of their rows are deleted, their ids change, or fewer
+ * chunks could hold the step: then the rows are decoded and cut anew. A step's record is copied as
+ * it is, unless rows of the step were deleted or ids change: then it is made from the rows.
  */
 
 enum err_code join_begin(struct joining *t, struct err *err)
@@ -30,17 +31,22 @@ enum err_code join_begin(struct joining *t, struct err *err)
 
 /* ---- rows, decoded ---- */
 
+static void free_cells(struct joining *t)
+{
+	free(t->keys);
+	free(t->keys_tmp);
+	free(t->order);
+	free(t->order_tmp);
+	free(t->stacks);
+	free(t->sets);
+}
+
 static bool reserve(struct joining *t, size_t n, size_t values)
 {
 	if (n > t->cells_cap) {
 		size_t cap = n * 2;
 
-		free(t->keys);
-		free(t->keys_tmp);
-		free(t->order);
-		free(t->order_tmp);
-		free(t->stacks);
-		free(t->sets);
+		free_cells(t);
 		t->keys = malloc(cap * sizeof(*t->keys));
 		t->keys_tmp = malloc(cap * sizeof(*t->keys_tmp));
 		t->order = malloc(cap * sizeof(*t->order));
@@ -133,7 +139,7 @@ static enum err_code unpack_pending(
 
 /* ---- chunks that wait for the rest of their step ---- */
 
-/* Would they be fewer if they were cut anew, or have rows to be looked at? */
+/* True if cutting them anew gives fewer chunks, or if some have rows to filter or translate. */
 static bool cut_anew(const struct joining *t)
 {
 	size_t wanted = 0;
@@ -268,7 +274,7 @@ static enum err_code next_record(struct walking *w, struct err *err)
 	return rc;
 }
 
-/* Without raw rows a record of which a part was deleted cannot be made right. */
+/* Without raw rows a record with a deleted part cannot be corrected. */
 static enum err_code keep_record(
 	struct joining *t, const struct walking *w, bool *keep, struct err *err)
 {
@@ -338,11 +344,6 @@ void join_release(struct joining *t)
 	buf_release(&t->pending_bytes);
 	chunk_close(t->chunk);
 	rollup_view_close(t->view);
-	free(t->keys);
-	free(t->keys_tmp);
-	free(t->order);
-	free(t->order_tmp);
-	free(t->stacks);
-	free(t->sets);
+	free_cells(t);
 	free(t->values);
 }

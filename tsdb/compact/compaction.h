@@ -15,7 +15,7 @@ struct compaction {
 	bool postponed; /* db->lock: the disk had no room for the work */
 	unsigned failures; /* in a row; the worker's */
 	int64_t retry_at_ns; /* monotonic; the worker's */
-	int64_t room_at_ns; /* when free space was last looked at; the worker's */
+	int64_t room_at_ns; /* when free space was last checked; the worker's */
 };
 
 MUST_CHECK enum err_code compaction_open(struct db *db, struct err *err);
@@ -27,7 +27,7 @@ void compaction_end(struct db *db);
 MUST_CHECK enum err_code compaction_pause(struct db *db, struct err *err);
 /* ERR_UNAVAILABLE: `bytes` more would leave less than the reserve. */
 MUST_CHECK enum err_code compaction_room(struct db *db, uint64_t bytes, struct err *err);
-/* Cuts and joins whatever is due, unless an earlier failure postpones it. */
+/* Cuts and joins all that is due, unless an earlier failure postpones it. */
 void compaction_round(struct db *db);
 
 /* Cuts the oldest window that takes no more rows into a block. *did: there was one. */

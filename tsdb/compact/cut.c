@@ -8,8 +8,11 @@
 #include "tsdb/catalog/group_rules.h"
 #include "tsdb/catalog/ids.h"
 #include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/stock.h"
+#include "tsdb/catalog/window_epochs.h"
 #include "tsdb/columns/chunk_bits.h"
+#include "tsdb/compact/builder.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/compact/numbers.h"
 #include "tsdb/head/epochs.h"
@@ -215,8 +218,7 @@ static enum err_code begin_series(struct cutting *t, size_t i, bool *begun, stru
 	return note_id(t, t->series[i].s->id, id, err);
 }
 
-/* A row that cannot be told to be of an epoch is met in each that has its time: the first counts.
- */
+/* A row whose epoch is not known is found in each epoch that has its time: the first counts. */
 static void leave_out_once(
 	struct cutting *t, const struct job *job, int64_t ts_ns, const struct err *why)
 {
@@ -228,7 +230,7 @@ static void leave_out_once(
 	leave_out(t, why);
 }
 
-/* The row is of another epoch; one that the window says nothing of is damage. */
+/* True if the row is of another epoch; an epoch that the window does not know is damage. */
 static bool is_others(struct cutting *t, const struct job *job, int64_t ts_ns, struct str bytes)
 {
 	uint32_t epoch;
@@ -307,7 +309,7 @@ static enum err_code begin_epoch(
 		return rc;
 	}
 	rc = partition_need_window(t->db, t->p, t->w, &why);
-	if (rc == ERR_CORRUPT) /* each row is looked at for what it needs */
+	if (rc == ERR_CORRUPT) /* each row is checked for the symbols it needs */
 		return ERR_OK;
 	if (rc == ERR_EXISTS) { /* its ids mean something else: none of its rows can be read */
 		leave_out(t, &why);
@@ -385,13 +387,10 @@ static enum err_code swap(struct cutting *t, struct err *err)
 {
 	struct db *db = t->db;
 	struct db_block *b = NULL;
-	enum err_code rc = ERR_OK;
+	enum err_code rc;
 
 	mutex_lock(&db->blocks_files);
-	mutex_lock(&db->lock);
-	if (!blocks_reserve_locked(db))
-		rc = err_nomem(err, "cut");
-	mutex_unlock(&db->lock);
+	rc = blocks_reserve(db, "cut", err);
 	if (!rc && !(rc = carry_deleted(t, err)) && !(rc = block_builder_publish(t->m, &b, err)) &&
 		!(rc = stock_swap(db, NULL, 0, t->w, b, err))) {
 		mutex_lock(&db->lock);
@@ -417,7 +416,7 @@ static enum err_code finish(struct cutting *t, struct err *err)
 		mutex_unlock(&t->db->blocks_files);
 		return ERR_OK;
 	}
-	/* Ids that will be in the block only are known as given before the window goes. */
+	/* The ids are saved before the window goes: then only the block has them. */
 	if ((rc = ids_save(t->db, err)) || (rc = block_builder_finish(t->m, &meta, err)))
 		return rc;
 	return swap(t, err);

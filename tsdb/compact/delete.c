@@ -7,7 +7,6 @@
 #include "tsdb/catalog/lost.h"
 #include "tsdb/catalog/stock.h"
 #include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/head.h"
@@ -112,7 +111,7 @@ static enum err_code delete_in_block(struct deleting *t, struct db_block *b, str
 
 	if (min >= max)
 		goto out;
-	/* Whole series are meant: what only some samples say does not pick them. */
+	/* Whole series are deleted: labels of some samples do not select them. */
 	if (!(rc = block_match(b->block, t->m, t->n, no_key, NULL, &ids, err)) &&
 		!(rc = add_ranges(t, &ids, d, min, max, path, str_of(meta->ulid.text), &d, err))) {
 		mutex_lock(&t->db->lock);
@@ -160,7 +159,7 @@ static enum err_code match_in_window(
 	return rc;
 }
 
-/* A row whose commit failed has no answer that counts, and may be on the disk all the same. */
+/* A row whose commit failed may be on the disk all the same. */
 static int64_t newest_of_now(struct db *db)
 {
 	int64_t stored = atomic_load(&db->max_ts_ns), queued = atomic_load(&db->queued_max_ns);
@@ -168,8 +167,8 @@ static int64_t newest_of_now(struct db *db)
 	return stored > queued ? stored : queued;
 }
 
-/* Rows that come later are not meant: the range ends with the newest row of now. dropping: it is
- * off the list, and the inventory, but the disk may keep its files. */
+/* Later rows are not deleted: the range ends with the newest row of now. dropping: the window is
+ * off the list and the inventory, but the disk may keep its files. */
 static enum err_code delete_in_window(
 	struct deleting *t, struct window *w, bool dropping, struct err *err)
 {
@@ -197,8 +196,8 @@ static enum err_code delete_in_window(
 }
 
 /*
- * Windows on their way out too: one whose files the disk does not let go is read again at the next
- * start. db->blocks_files is held: no window leaves the list, nor comes to those on their way out.
+ * Windows that are being dropped too: if the disk fails to remove one's files, the next start reads
+ * it again. db->blocks_files is held: no window leaves the list or begins to be dropped.
  */
 static enum err_code delete_in_windows(struct deleting *t, struct err *err)
 {

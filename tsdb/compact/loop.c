@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/compact/admin.h"
-#include "tsdb/compact/compact_internal.h"
 #include "tsdb/compact/compaction.h"
 
 /*
@@ -103,7 +102,7 @@ static enum err_code to_the_end(struct db *db, step_fn fn, const char *what, str
 	return rc;
 }
 
-/* Joining goes on where cutting fails: they need not have the same reason. */
+/* Joining goes on if cutting fails: the reason may not concern it. */
 static enum err_code do_all(struct db *db, struct err *err)
 {
 	struct err second;

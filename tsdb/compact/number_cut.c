@@ -3,7 +3,9 @@
 #include <stdlib.h>
 
 #include "tsdb/columns/chunk_bits.h"
+#include "tsdb/compact/builder.h"
 #include "tsdb/compact/numbers.h"
+#include "tsdb/head/keys.h"
 #include "tsdb/head/numbers.h"
 
 /* Cutting: numbers of a head window, series by series, into chunks of a block. */

@@ -1,9 +1,9 @@
 
 #include <stdlib.h>
 
+#include "tsdb/compact/builder.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/compact/numbers.h"
-#include "tsdb/symbols/intern.h"
 
 /*
  * Joining: blocks have their numeric series ascending by labels, so the series of several are

@@ -7,7 +7,8 @@
 #define TSDB_COMPACT_NUMBERS_H
 
 #include "tsdb/catalog/state.h"
-#include "tsdb/compact/builder.h"
+
+struct block_builder;
 
 /* ---- number_cut.c ---- */
 

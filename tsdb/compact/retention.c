@@ -4,9 +4,8 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/losses.h"
 #include "tsdb/catalog/stock.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/head.h"
@@ -78,7 +77,7 @@ out:
 	return o;
 }
 
-/* False: it cannot go now. What the inventory names must not go before it is off it. */
+/* False: it cannot go now. It must leave the inventory before its files go. */
 static bool off_inventory(enum err_code rc, const char *what, const struct err *why)
 {
 	if (rc)

@@ -9,12 +9,9 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "tsdb/catalog/ids.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compact_internal.h"
 #include "tsdb/head/head.h"
-#include "tsdb/symbols/intern.h"
 
 /*
  * A snapshot: another data directory with the same content, made while rows keep coming.
@@ -142,7 +139,7 @@ static enum err_code take_files(
 		else if (kind == turn)
 			rc = copy_file(s, source, target, &content, err);
 		if (rc == ERR_NOT_FOUND)
-			rc = ERR_OK; /* gone meanwhile: the comparison says whether it mattered */
+			rc = ERR_OK; /* gone meanwhile; the comparison finds out if that matters */
 	}
 	buf_release(&content);
 	return rc;
@@ -225,7 +222,7 @@ static enum err_code take_windows(struct shot *s, struct err *err)
 
 /* ---- blocks ---- */
 
-/* Rows that were to be unlinked and could not be are linked here, and gone all the same. */
+/* Raw rows that could not be unlinked are linked here, but meta.json says that they are gone. */
 static enum err_code note_block(struct shot *s, const struct db_block *b, struct err *err)
 {
 	struct inventory_entry e = inventory_of_block(block_meta(b->block), b->deleted_n > 0), is;

@@ -1,13 +1,19 @@
 #include "base/clock.h"
+#include "base/labels.h"
+#include "tsdb/catalog/deleted.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/state.h"
 #include "tsdb/head/append_internal.h"
+#include "tsdb/head/commit.h"
+#include "tsdb/store/store.h"
 
 /*
- * The same series and time again. A row is named by them, so a second one would take the place of
- * the first, which was acknowledged. It is refused, unless it is the same: then nothing is to do.
+ * The same series and time again. They name a row, so a second one would overwrite the first, which
+ * was acknowledged. The second row is refused, unless it is the same: then nothing is to do.
  *
- * Hardly any row comes again, and looking for each would cost a read per append. A row is new where
- * it is newer than all that the series was given by this process, and than all that was there at
- * the start. Only others are looked for, once nothing of the series and time waits in the queue.
+ * Rows rarely come again, and looking up each would cost a read per append. A row is new if it is
+ * newer than all rows that the series got in this process, and than all rows at the start. Only
+ * others are looked up, once no row of the series and time waits in the queue.
  */
 
 bool again_possible(const struct db *db, const struct series *s, int64_t ts_ns)

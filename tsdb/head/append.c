@@ -4,23 +4,25 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "base/clock.h"
-#include "base/log.h"
 #include "base/metrics.h"
 #include "proto/pprof.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/name_kind.h"
+#include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/append_internal.h"
+#include "tsdb/head/commit.h"
+#include "tsdb/head/epochs.h"
 #include "tsdb/head/head_internal.h"
-#include "tsdb/head/numbers.h"
 #include "tsdb/series/groups.h"
-#include "tsdb/symbols/intern.h"
 #include "tsdb/symbols/stored.h"
+#include "tsdb/symbols/translate.h"
 
 /*
- * An append: series and window found; under the job's lock the partition that the window has of the
- * job, and the delta base brought into its ids; then under the partition's lock symbols, deltas,
- * the row and the records of what the window does not have yet, all in one batch that is queued
- * before the lock is let go. So a row never stands in an earlier commit than the symbols it relies
- * on.
+ * An append finds the series and the window. Under the job's lock it finds the window's partition
+ * of the job and translates the delta base into its ids. Under the partition's lock it makes
+ * symbols, deltas, the row and the records that the window lacks, all in one batch, and queues the
+ * batch before it releases the lock. So a row is never committed before the symbols that it uses.
  */
 METRIC_COUNTER(appends_failed, "epimetheus_tsdb_append_failures_total",
 	"Profiles that could not be stored.", "reason");
@@ -71,7 +73,7 @@ static enum err_code find_series(struct appending *t, struct err *err)
 	enum err_code rc;
 
 	if (!(t->series = series_find(db->series, t->a->labels))) {
-		if ((rc = numbers_check_name(db, t->a->labels, false, err)) ||
+		if ((rc = name_kind_check(db, t->a->labels, SERIES_PROFILES, err)) ||
 			(rc = db_job(db, job_name_of(t->a->labels), SYM_NONE, SYM_NONE, &t->job, err)))
 			return rc;
 		if ((rc = series_add(db->series, t->a->labels, SYM_NONE, t->job, &t->series, err))) {
@@ -79,8 +81,8 @@ static enum err_code find_series(struct appending *t, struct err *err)
 			return rc;
 		}
 	}
-	if (!(t->job = t->series->job)) /* numeric: the name is told with it */
-		return numbers_check_name(db, t->a->labels, false, err);
+	if (!(t->job = t->series->job)) /* numeric: the error names the name */
+		return name_kind_check(db, t->a->labels, SERIES_PROFILES, err);
 	return ERR_OK;
 }
 
@@ -461,7 +463,7 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 	return t->same ? ERR_OK : queue(t, row, err);
 }
 
-/* A scrape is never the same again: what it counted since the one before it is another's. */
+/* A scrape never comes again as the same row: its counts since the scrape before differ. */
 static enum err_code find_again(struct appending *t, struct err *err)
 {
 	const struct db_append *a = t->a;
@@ -510,7 +512,7 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	if ((rc = check(t->a, err)))
 		return rc;
-	/* Before the state is looked at: a failure in between is seen when the row is queued. */
+	/* Read before the state, so that a failure in between shows when the row is queued. */
 	t->generation = commit_generation(t->db);
 	if ((rc = append_check_state(t->db, err)) ||
 		(rc = append_check_time(t->db, t->a->ts_ns, "profile", err)) ||

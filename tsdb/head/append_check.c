@@ -2,7 +2,6 @@
 
 #include "base/clock.h"
 #include "tsdb/head/append_internal.h"
-#include "tsdb/head/head_internal.h"
 
 /* Checks that every append passes: labels, time, the database's state. */
 

@@ -1,12 +1,14 @@
+#include "tsdb/head/append.h"
 #include "tsdb/head/append_internal.h"
+#include "tsdb/store/store.h"
 
 /*
- * Intervals of pushed profiles. A level counts for as long as it stood, and one who pushes levels
- * does not say how often: it is the time since the series' row before.
+ * Intervals of pushed profiles. A level counts for as long as it lasted, and a push does not say
+ * how often it comes: the interval is the time since the previous row of the series.
  *
- * The index knows the time of the latest row it saw stored; for a late row, and after a start, the
- * window's own rows tell. A row of the window before is not looked for: the first row after a
- * start then weighs as a series' first one.
+ * The index knows the time of the latest row that this process stored. For a late row, and after a
+ * start, the window's rows are searched. Rows of the window before are not searched: the first row
+ * after a start then counts as the first one of its series.
  */
 
 static enum err_code row_before(

@@ -6,8 +6,8 @@
 #ifndef TSDB_HEAD_APPEND_INTERNAL_H
 #define TSDB_HEAD_APPEND_INTERNAL_H
 
-#include "tsdb/head/commit.h"
-#include "tsdb/head/head.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/head/append.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/symbols/stored.h"
 

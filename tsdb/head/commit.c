@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/jobs.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
 
@@ -15,10 +16,10 @@
  * acknowledges.
  *
  * After a put that failed LevelDB may say OK to later ones and lose them (seen after a full disk),
- * so from then on nothing is acknowledged: everything queued gets the error, the state is
- * DB_FAILED, and once nobody uses the store it is closed, opened and compared with what was
- * acknowledged. Only then appends are taken again. While the disk has no room the store stays open
- * for readers.
+ * so from then on nothing is acknowledged: everything queued gets the error, and the state is
+ * DB_FAILED. Once the store has no users it is closed, opened and compared with what was
+ * acknowledged. Only then appends are taken again. While the disk is full the store stays open for
+ * readers.
  */
 #define QUEUED_SLOTS 4096u
 
@@ -28,8 +29,8 @@ struct commit {
 	struct commit_row *first, **last;
 	size_t bytes; /* queued, and being written */
 	uint64_t rows; /* ever queued */
-	/* How many rows and values wait for their sync, by series and time; different ones may share
-	 * a place. */
+	/* Counts of rows and values that wait for their sync, by a hash of series and time; different
+	 * ones may share a count. */
 	_Atomic uint32_t queued[QUEUED_SLOTS];
 	_Atomic uint64_t generation;
 	bool closing;
@@ -88,11 +89,9 @@ static void row_done(struct db *db, struct commit_row *r, enum err_code rc, cons
 	free(r);
 }
 
-/*
- * A row that was not stored leaves the delta base as it was before it: what its target counted
- * meanwhile is in the delta of the scrape that comes next. Of several rows of a series the first
- * one's base is the right one, and none where a later row was stored after all.
- */
+/* A row that was not stored gives the delta base before it back: the next scrape's delta then has
+ * the counts of both. Of several rows of a series the first one's base is right; if a later row was
+ * stored after all, none is. */
 struct given {
 	struct given *next;
 	struct series *series; /* in use */
@@ -101,7 +100,7 @@ struct given {
 	struct delta_base before;
 };
 
-/* No append waits for room with the lock: the generation was raised before. */
+/* No append holds the lock while it waits for room: the generation was raised before. */
 static void give_back(struct db *db, struct given *g)
 {
 	struct series *s = g->series;
@@ -142,8 +141,8 @@ static void keep_before(struct commit_row *r, struct given **list)
 	*list = g;
 }
 
-/* A put that failed may have come to the disk after all: what is there counts as stored. w NULL:
- * nothing of them can be there. */
+/* A put that failed may have reached the disk after all: rows that are there count as stored. w
+ * NULL: none can be there. */
 static void give_back_all(struct db *db, struct window *w, struct given *list)
 {
 	for (struct given *g = list, *next; g; g = next) {

@@ -16,8 +16,8 @@ struct number_batch; /* tsdb/head/numbers.h */
 struct commit_row {
 	struct commit_row *next;
 	struct window *window; /* pinned; the queue takes the pin over */
-	struct series *series; /* in use; taken over likewise; NULL: numbers */
-	struct number_batch *numbers; /* taken over likewise; NULL: a row */
+	struct series *series; /* in use; taken over too; NULL: numbers */
+	struct number_batch *numbers; /* taken over too; NULL: a row */
 	int64_t ts_ns;
 	uint32_t samples;
 	bool symbols; /* the batch has a record of symbols */

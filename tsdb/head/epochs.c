@@ -6,17 +6,20 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/symbols/stored.h"
 
 /*
- * The epochs of jobs, and which of their symbols are in memory.
+ * The epochs of jobs, and loading their symbols.
  *
- * Why epochs: a job's tables only grow, while what it runs changes: releases, pods, names made up
- * per request. A new epoch begins with a new window, empty, when what is there is mostly stale, too
- * large, or near a limit, and at any time for want of memory (evict.c); the tables of the one
- * before go as soon as no query and no delta base needs them, and come back from windows and blocks
- * for queries that reach so far.
+ * Why epochs: a job's tables only grow, while its code changes: releases, pods, names made up per
+ * request. A new epoch begins, empty, with a new window if the tables are mostly stale, too large,
+ * or near a limit, and at any time if memory is short (evict.c). The old tables are freed as soon
+ * as no query and no delta base needs them, and are loaded again from windows and blocks for
+ * queries that reach so far back.
  */
 #define STALE_NODES 65536u /* smaller tables are not worth a new epoch */
 
@@ -69,7 +72,7 @@ static enum err_code need_window(
 		return err_copy(err, &why);
 	if (rc)
 		db_damage(db, w, "lost symbols", &why);
-	/* A store that had to be repaired may lack records without a trace. */
+	/* A repaired store may lack records without a trace. */
 	if (rc || damaged) {
 		atomic_store(&p->damaged, true);
 		if (p->lookup && head_reserve_ids(db, w, p, &failed))
@@ -123,7 +126,7 @@ static void reserve_known(struct db *db, struct partition *p)
 	mutex_unlock(&db->lock);
 }
 
-/* block_load_symbols' answer: what was lost is an error to whoever asks. */
+/* The result of block_load_symbols; lost symbols are an error here. */
 static enum err_code load_stage(
 	struct db_block *b, uint32_t slot, struct partition *p, enum block_stage stage, struct err *err)
 {
@@ -193,10 +196,9 @@ static enum err_code complete_from_block(
 	return rc == ERR_CORRUPT || rc == ERR_EXISTS ? ERR_OK : rc;
 }
 
-/*
- * New content gets an id only where all that the epoch has is known: it might be there already.
- * job->lock is held, and no partition's: blocks that go meanwhile tell all of them.
- */
+/* New content gets an id only after all symbols of the epoch are loaded, as it may be there
+ * already. job->lock is held, and no partition's lock: blocks that go meanwhile notify all
+ * partitions. */
 static enum err_code complete(struct db *db, struct partition *p, struct err *err)
 {
 	struct completing c = { db, p };
@@ -214,7 +216,7 @@ static enum err_code complete(struct db *db, struct partition *p, struct err *er
 	if (!(windows = windows_of(db, p, &n)))
 		return err_nomem(err, "symbols");
 	for (size_t i = 0; i < n; i++) {
-		/* Damage was told and counted; what is there is what later content can meet. */
+		/* Damage was logged and counted; new content is compared with the rest. */
 		if (!rc && (rc = partition_need_window(db, p, windows[i], err)) &&
 			(rc == ERR_CORRUPT || rc == ERR_EXISTS))
 			rc = ERR_OK;
@@ -265,8 +267,8 @@ enum err_code partition_new_epoch(
 	return rc;
 }
 
-/* Why a window that begins should begin an epoch as well; NULL: it should not. before: the window
- * that had p last, or NULL. */
+/* The reason for a new window to begin an epoch; NULL: there is none. before: the window that had p
+ * last, or NULL. */
 static const char *why_new(struct db *db, struct partition *p, const struct window *before)
 {
 	const char *why = NULL;
@@ -289,8 +291,8 @@ static const char *why_new(struct db *db, struct partition *p, const struct wind
 	return why;
 }
 
-/* The live partition, pinned by the job and once more for the caller; begun or loaded where there
- * is none. */
+/* The live partition, pinned by the job and once more for the caller; begun or loaded if there is
+ * none. */
 static enum err_code live_of(
 	struct db *db, struct job *job, struct partition **out, struct err *err)
 {
@@ -387,7 +389,7 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job, bo
 	return ERR_OK;
 }
 
-/* Nothing is in the window yet that its table could lack. */
+/* The window is empty, so the table lacks none of its symbols. */
 static enum err_code note_fresh(struct partition *p, const struct window *w, struct err *err)
 {
 	struct partition_source *s;
@@ -418,7 +420,7 @@ enum err_code window_partition_take(struct db *db, struct window *w, struct job 
 	mutex_unlock(&db->lock);
 	if ((rc = choose(db, w, job, first, &p, err)))
 		return rc;
-	/* The live one has a pin of its own, and the window keeps it from being given up. */
+	/* The live one has a separate pin, and the window keeps it from ending. */
 	mutex_lock(&db->lock);
 	e = window_epoch_take_locked(w, job, p->epoch, ts_ns, &fresh);
 	partition_unpin_locked(db, p);

@@ -1,11 +1,11 @@
 /*
- * Epochs of jobs: under which ids new rows go, and which symbols are loaded for whom.
+ * Epochs of jobs: the ids that new rows use, and the symbols that are in memory.
  *
- * A job's symbols live in epochs: each has ids of its own, in a struct partition. New rows go under
- * the newest, the job's live epoch, whose partition stays in memory. Others are loaded from blocks
- * and windows when a query wants them, kept while they are pinned or a delta base is in their ids,
+ * A job's symbols live in epochs: each has separate ids, in a struct partition. New rows use the
+ * newest, the job's live epoch, whose partition stays in memory. Others are loaded from blocks and
+ * windows when a query needs them, kept while they are pinned or a delta base is in their ids,
  * and freed when symbols exceed db_options.symbols_bytes, longest unused first. If that is not
- * enough live epochs end (evict.c).
+ * enough, live epochs end (evict.c).
  *
  * Content has one id in an epoch: all symbols that blocks and windows have of a live epoch are
  * loaded before new content gets an id.
@@ -16,8 +16,6 @@
 #define TSDB_HEAD_EPOCHS_H
 
 #include "tsdb/catalog/blocks.h"
-#include "tsdb/catalog/residents.h"
-#include "tsdb/catalog/window_epochs.h"
 
 /* Notes a row. The size of the table once each target was scraped about twice is taken as its live
  * size; an end of the epoch would free the later growth. p->lock is held. */
@@ -39,7 +37,7 @@ MUST_CHECK enum err_code partition_need_window(
 struct db_block;
 MUST_CHECK enum err_code partition_need_block(struct db *db, struct partition *p,
 	struct db_block *b, uint32_t slot, enum block_stage stage, struct err *err);
-/* A new epoch for a partition's symbols that nobody else has: for joining blocks of several. */
+/* A new epoch that only the caller uses: for joining blocks of several epochs. */
 MUST_CHECK enum err_code partition_new_epoch(
 	struct db *db, const struct partition *like, struct partition **out, struct err *err);
 /* Frees unused symbols while the budget is exceeded. */

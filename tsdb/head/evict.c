@@ -1,5 +1,8 @@
 #include "base/metrics.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
+#include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/symbols/stored.h"
 
@@ -42,8 +45,8 @@ static bool in_head(const struct db *db, const struct partition *p)
 	return false;
 }
 
-/* The longest unused of those that nobody needs; a live one that no window has any more counts as
- * unused since ever: its job's next row begins an epoch. db->lock is held. */
+/* The partition that was unused for the longest time, among those that are not needed. A live one
+ * that no window has comes first: its job's next row begins an epoch. db->lock is held. */
 static struct partition *idle(struct db *db)
 {
 	struct partition *oldest = NULL;
@@ -114,7 +117,7 @@ void partitions_evict(struct db *db)
 
 /* ---- ending epochs ---- */
 
-/* Nothing new will be made in it: what only finds content goes. */
+/* No new content will be made in it, so the maps that find content are freed. */
 static void freeze(struct partition *p)
 {
 	size_t bytes = nodemap_bytes(&p->nodes) + leafcache_bytes(&p->leaves);

@@ -13,7 +13,11 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/stock.h"
+#include "tsdb/catalog/window_epochs.h"
+#include "tsdb/head/epochs.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/symbols/stored.h"
 
@@ -31,8 +35,8 @@ void db_damage(struct db *db, struct window *w, const char *what, const struct e
 
 /* ---- one window ---- */
 
-/* (start, end] for a new window that takes ts; db->lock is held. Windows of another length may
- * stand beside it, from before a change of the configuration. */
+/* (start, end] for a new window that takes ts; db->lock is held. Its neighbours may have another
+ * length, from before a change of the configuration. */
 static enum err_code window_for(struct db *db, int64_t ts_ns, struct window **out, struct err *err)
 {
 	int64_t start = (ts_ns - 1) / db->o.window_ns * db->o.window_ns, end = start + db->o.window_ns;
@@ -104,7 +108,7 @@ static enum err_code create_window(
 	if (w && !windows_reserve_locked(db)) {
 		rc = err_nomem(err, "window");
 		mutex_unlock(&db->lock);
-		window_free(db, w); /* its store is empty, and opened or removed by whoever comes */
+		window_free(db, w); /* its store is empty; the next user opens or removes it */
 		mutex_lock(&db->lock);
 		w = NULL;
 	}
@@ -194,7 +198,7 @@ void head_unpin_writer(struct db *db, struct window *w)
 
 /* ---- dropping ---- */
 
-/* Off the list of those being dropped, once no deletion looks at it. */
+/* Takes it off the list of windows being dropped, once no deletion uses it. */
 static void forget_dropping(struct db *db, const struct window *w)
 {
 	struct window **at = &db->dropping;
@@ -209,7 +213,7 @@ static void forget_dropping(struct db *db, const struct window *w)
 	mutex_unlock(&db->lock);
 }
 
-/* A window that nobody read since the start may have ids that are not known yet. Ended epochs give
+/* A window that was not read since the start may have ids that are not known yet. Ended epochs give
  * no new ids. */
 static void know_ids(struct db *db, struct window *w)
 {
@@ -236,7 +240,7 @@ static void know_ids(struct db *db, struct window *w)
 	}
 }
 
-/* Nothing of it is to be made again under another meaning, nor kept for it. */
+/* Its ids must not get another meaning, and nothing is kept for it. */
 static void forget_symbols(struct db *db, struct window *w)
 {
 	struct partition *p;

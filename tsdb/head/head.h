@@ -1,5 +1,5 @@
 /*
- * The head: windows that take rows, each a store of its own.
+ * The head: windows that take rows, each with a separate store.
  *
  * Errors:  ERR_INVALID: the time is too old; ERR_UNAVAILABLE: the store is being reopened, or the
  *          disk is full.
@@ -15,7 +15,7 @@ MUST_CHECK enum err_code head_pin(
 	struct db *db, int64_t ts_ns, struct window **out, struct err *err);
 void head_unpin(struct db *db, struct window *w);
 void head_unpin_writer(struct db *db, struct window *w); /* a pin of head_pin */
-/* Removes a window that was taken out of the list, once nobody uses it; `why` for the log and
+/* Removes a window that was taken out of the list, once it has no pins; `why` for the log and
  * metric. Its files stay if the database closes meanwhile. */
 void head_remove(struct db *db, struct window *w, const char *why);
 /* Takes and removes the oldest window. */

@@ -2,7 +2,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/lost.h"
 #include "tsdb/head/append.h"
@@ -10,9 +9,9 @@
 #include "tsdb/head/numbers.h"
 
 /*
- * What a window has, against what was acknowledged. It is counted only where something gives reason
- * to: a store that was repaired, a record or a page that cannot be read; and by `epitool tsdb
- * verify`. A row that replaced another counts once here and twice in what was acknowledged.
+ * Compares the records of a window with what was acknowledged. They are counted only for a reason:
+ * the store was repaired, or a record or a page cannot be read; and by `epitool tsdb verify`. A row
+ * that replaced another counts once here and twice in what was acknowledged.
  */
 METRIC_COUNTER(lost_rows, "epimetheus_tsdb_lost_rows_total",
 	"Acknowledged rows that were missing when looked for.", NULL);

@@ -13,7 +13,6 @@
 #ifndef TSDB_HEAD_HEAD_INTERNAL_H
 #define TSDB_HEAD_HEAD_INTERNAL_H
 
-#include "tsdb/head/epochs.h"
 #include "tsdb/head/head.h"
 #include "tsdb/head/keys.h"
 
@@ -22,7 +21,7 @@
 struct mark {
 	bool there;
 	bool whole; /* it can be read; the rest is 0 else */
-	bool rows_only; /* a version before this one wrote it: batches and rows are known */
+	bool rows_only; /* of an earlier version: only batches and rows are known */
 	uint64_t identity;
 	struct window_count count;
 };
@@ -43,7 +42,7 @@ struct names_file {
 	size_t n;
 	bool there;
 	bool whole; /* read to its end */
-	uint64_t identity; /* of the window; 0 also where the file's head cannot be read */
+	uint64_t identity; /* of the window; 0 also if the file's head cannot be read */
 };
 /* A missing or damaged file is not an error. */
 MUST_CHECK enum err_code head_names_read(
@@ -54,14 +53,12 @@ MUST_CHECK enum err_code head_names_parse(
 void head_names_release(struct names_file *n);
 /* NULL: it has none. */
 const struct name *head_names_find(const struct names_file *n, struct str key);
-/* Records that the store has from now on, as store_batch_copies gives them. The commit thread's,
- * or while nobody else has the window. */
+/* Records that the store has from now on, as store_batch_copies gives them. For the commit thread,
+ * or while the window has no other user. */
 void head_names_append(struct db *db, struct window *w, struct str copies);
-/*
- * Store and file are compared. What the store lacks, or cannot read, is put back; where the file
- * lacks something it is made anew of the store. *put: records that were put back. *why: what is
- * wrong with the store (ERR_OK: nothing).
- */
+/* Compares store and file. Records that the store lacks or cannot read are put back; if the file
+ * lacks a record it is made anew from the store. *put: records that were put back. *why: the damage
+ * of the store (ERR_OK: none). */
 MUST_CHECK enum err_code head_names_heal(struct db *db, struct window *w,
 	const struct names_file *n, uint64_t *put, struct err *why, struct err *err);
 
@@ -76,7 +73,7 @@ MUST_CHECK enum err_code head_reopen(
 struct window_found {
 	struct window_count count; /* whole records */
 	uint64_t bad; /* records and pages that cannot be read */
-	uint64_t homeless; /* of the rows and values: those whose series is not known */
+	uint64_t homeless; /* rows and values whose series is not known */
 	struct err first; /* why the first of the bad ones cannot be read */
 };
 /* Reads every row, value and record of symbols. */
@@ -96,7 +93,7 @@ MUST_CHECK enum err_code head_next_symbol_record(
  * partition_need_window. */
 MUST_CHECK enum err_code head_load_symbols(
 	struct db *db, struct window *w, struct partition *p, struct err *err);
-/* Ids that rows of the epoch use are not given again: for a window whose symbols were lost. */
+/* Reserves the ids that rows of the epoch use: for a window whose symbols were lost. */
 MUST_CHECK enum err_code head_reserve_ids(
 	struct db *db, struct window *w, struct partition *p, struct err *err);
 

@@ -1,18 +1,20 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
-#include "base/log.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/append_internal.h"
+#include "tsdb/head/commit.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
 #include "tsdb/series/groups.h"
-#include "tsdb/symbols/intern.h"
 #include "tsdb/symbols/stored.h"
 
 /*
- * What a window's store holds, into memory: at the start jobs with their epochs, series and their
- * types; symbols once somebody wants them. Rows stay where they are, unless the store is damaged:
- * then they are counted.
+ * Loads a window's store into memory: jobs with their epochs, series and their types at the start,
+ * symbols when they are first needed. Rows are not read, unless the store is damaged: then they are
+ * counted.
  */
 #define META_VERSION 3
 #define META_VERSION_BEFORE 2 /* records have no identity */
@@ -215,7 +217,7 @@ static enum err_code load_job(struct loading *l, struct str key, struct str valu
 	return window_epoch_found(l->db, l->w, job, epoch, err);
 }
 
-/* The job of a series; its own record says the same and more, where it is readable. */
+/* The job of a series; the job's record says the same and more, if it can be read. */
 static enum err_code job_of(struct loading *l, uint32_t id, uint32_t epoch, struct labels labels,
 	struct job **out, struct err *err)
 {
@@ -312,7 +314,7 @@ static enum err_code load_types(
 typedef enum err_code (*load_fn)(
 	struct loading *l, struct str key, struct str value, struct err *err);
 
-/* All records of one kind. What is damaged is counted and passed over; other errors end the
+/* Loads all records of one kind. Damaged ones are counted and passed over; other errors end the
  * loading. */
 static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct err *err)
 {
@@ -344,8 +346,8 @@ static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct 
 }
 
 /*
- * Where jobs or series were lost it is not known what the rows mean: the window ends behind its
- * last row, and takes no more.
+ * If records of jobs or series were lost, some rows cannot be understood: the window ends behind
+ * its last row, and takes no more.
  */
 static enum err_code end_early(struct loading *l, struct err *err)
 {
@@ -361,7 +363,7 @@ static enum err_code end_early(struct loading *l, struct err *err)
 	return head_write_meta(l->db, w, err);
 }
 
-/* Something cannot be read, or was repaired: what is there is counted, and what is missing told. */
+/* Something cannot be read, or was repaired: counts the records and reports the missing ones. */
 static enum err_code look_closer(
 	struct loading *l, struct window_opening *o, const struct window_count *acked, struct err *err)
 {
@@ -396,7 +398,7 @@ static void tell_cut(struct loading *l, struct window_opening *o)
 	(void)!head_tell_lost(l->db, l->w, acked, o->mark.rows_only, &found, &why);
 }
 
-/* Small records: what the second copy has is there again. */
+/* Puts small records back that only the second copy has. */
 static enum err_code load_small(struct loading *l, struct window_opening *o, struct err *err)
 {
 	enum err_code rc;
@@ -405,7 +407,7 @@ static enum err_code load_small(struct loading *l, struct window_opening *o, str
 	if ((rc = load_kind(l, 'p', load_job, err)) || (rc = load_kind(l, 's', load_series, err)) ||
 		(rc = load_kind(l, KEY_NUMBER_SERIES, load_number_series, err)))
 		return rc;
-	/* A store that had to be repaired may lack records without a trace. */
+	/* A repaired store may lack records without a trace. */
 	l->lost_series = (l->bad_records > 0 || o->damaged) && !o->names.whole;
 	before = l->bad_records;
 	if ((rc = load_kind(l, 't', load_types, err)))
@@ -515,7 +517,7 @@ enum err_code head_load_symbols(
 	enum err_code rc = ERR_OK;
 
 	mutex_assert_held(&p->lock);
-	/* Only a window that takes rows needs to know what it has. */
+	/* Only a window that takes rows needs to know which symbols it has. */
 	if (p->lookup && !w->sealed && !db->o.read_only)
 		rc = stored_open(p, w->start_ns, &l.stored, err);
 	if (rc)
@@ -532,7 +534,7 @@ enum err_code head_load_symbols(
 		err, ERR_CORRUPT, "store %s: %" PRIu64 " symbols are lost, the first", w->dir, l.lost);
 }
 
-/* Rows that cannot be read are believed by nobody. */
+/* Rows that cannot be read are not used. */
 static enum err_code reserve_row(
 	struct partition *p, const struct store_iter *it, struct arena *scratch, struct err *err)
 {

@@ -6,9 +6,9 @@
 /*
  * head/<start>.acked: how much of a window was acknowledged.
  *
- * The mark is for what LevelDB cannot tell: a log that was cut short opens without complaint. It is
- * written after the sync and before the acknowledgement, and not synced itself: what it may miss
- * after a power loss is its own last change, never can it claim more than was acknowledged.
+ * LevelDB opens a log that was cut short without an error; the mark shows that rows are missing. It
+ * is written after the sync and before the acknowledgement, and not synced: after a power loss it
+ * may lack its last change, but it never claims more than was acknowledged.
  */
 #define MARK_VERSION 2
 #define MARK_ROWS_ONLY 1

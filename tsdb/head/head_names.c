@@ -8,13 +8,13 @@
 #include "tsdb/head/numbers.h"
 
 /*
- * head/<start>.names: the small records of a window's store that say what its rows are, a second
- * time. In the store one page or one log has all of them; without them the window could not be
- * served, whatever else of it is whole.
+ * head/<start>.names: a second copy of the small records of a window's store, which give its rows
+ * their meaning. In the store one page or one log may have all of them; without them the window
+ * could not be served, even if the rest is whole.
  *
- * A record is appended once the store has it, and is not synced: what a power cut takes from the
- * file the store has, and the next start makes the file anew. So the file has nothing that the
- * store did not have, and what the store lacks at a start was lost there and is put back.
+ * A record is appended once the store has it, and is not synced: if a power cut removes it from the
+ * file, the store still has it, and the next start makes the file anew. So every record in the file
+ * was in the store; if the store lacks one at a start it was lost there and is put back.
  */
 #define NAMES_VERSION 1
 #define NAMES_BYTES_MAX (1u << 30)
@@ -55,7 +55,7 @@ static void read_head(int64_t start_ns, struct str bytes, struct names_file *out
 	}
 }
 
-/* Up to the first one that is damaged: where it ends is not known then. */
+/* Stops at the first damaged one, as its end is not known. */
 static enum err_code read_records(struct str bytes, struct names_file *out, struct err *err)
 {
 	struct cursor in = cursor_of(bytes);

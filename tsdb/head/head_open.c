@@ -9,15 +9,14 @@
 #include "tsdb/catalog/lost.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/store/store_log.h"
-#include "tsdb/symbols/intern.h"
 
 /*
- * Stores of windows, opened: at the start, and again after a put that failed.
+ * Opens stores of windows: at the start, and again after a put that failed.
  *
- * What is there is compared with what was acknowledged (the mark, head_mark.c) and with the second
- * copy of the small records (head_names.c). Whatever is missing is a loss (losses.h) before the
- * window is served, and all that is whole is served. Only a store whose records mean nothing here
- * any more is set aside.
+ * The store is compared with what was acknowledged (the mark, head_mark.c) and with the second copy
+ * of the small records (head_names.c). A missing record becomes a loss (losses.h) before the window
+ * is served, and all that is whole is served. A store is set aside only if its records mean nothing
+ * in this directory.
  */
 #define DROPPED ".dropped"
 #define SET_ASIDE ".damaged"
@@ -97,12 +96,12 @@ static enum err_code open_or_repair(
 	} else {
 		*why = (struct err){ 0 };
 	}
-	/* LevelDB renames CURRENT last and leaves it at that: after a power cut the old one would
-	 * be back, whose log may end before what is built upon from now on. */
+	/* LevelDB renames CURRENT last and does not sync the rename: a power cut could bring back the
+	 * old one, whose log may end before records that later ones build upon. */
 	return rc || db->o.read_only ? rc : fs->ops->sync_dir(fs, w->dir, err);
 }
 
-/* LevelDB joins tables as soon as it is open: where it meets a damaged page it takes no more. */
+/* LevelDB compacts tables as soon as it is open, and takes no more writes after a damaged page. */
 static enum err_code heal(
 	struct db *db, struct window *w, struct window_opening *o, struct err *err)
 {
@@ -179,7 +178,7 @@ enum err_code head_reopen(struct db *db, struct window *w, enum err_code failed,
 
 	mutex_lock(&db->lock);
 	w->draining = true;
-	/* A cut may hold a pin while it waits for writers, of which the caller is one. */
+	/* A cut may hold a pin while it waits for writers, and the caller is a writer. */
 	cond_broadcast(&db->changed);
 	while (w->pins > 1 && !db->closing)
 		cond_wait(&db->changed, &db->lock);
@@ -217,7 +216,7 @@ fail:
 
 /* ---- one window at the start ---- */
 
-/* Not what we wrote: kept for people, out of the way of new rows. */
+/* Not ours: kept for people, out of the way of new rows. */
 static void set_aside(struct db *db, struct window *w, uint64_t rows, const struct err *why)
 {
 	struct fs *fs = db->o.fs;
@@ -262,11 +261,8 @@ static enum err_code spare_meta(
 		ERR_NOT_FOUND;
 }
 
-/*
- * Which times the window has, and how its records are known. Two of three places that agree are
- * right: a log or a table of another window's has that one's record. ERR_NOT_FOUND: there is
- * nothing in the window.
- */
+/* Finds the window's times and identity. Two of three places that agree are right: a log or a table
+ * of another window has that window's record. ERR_NOT_FOUND: the window is empty. */
 static enum err_code find_meta(
 	struct db *db, struct window *w, struct window_opening *o, struct err *err)
 {
@@ -304,7 +300,7 @@ static void set_shadow(struct db *db, struct window *w, bool shadow)
 	mutex_unlock(&db->lock);
 }
 
-/* A full disk keeps nobody from reading; rows are not taken until it is opened as it should be. */
+/* A full disk does not stop readers; no rows are taken until the store is opened properly. */
 static enum err_code open_shadow(struct db *db, struct window *w, enum err_code rc, struct err *err)
 {
 	struct err why = *err;
@@ -321,7 +317,7 @@ static enum err_code open_shadow(struct db *db, struct window *w, enum err_code 
 	return ERR_OK;
 }
 
-/* Still no room for it: queries go on with what they had. */
+/* The disk is still full: opens the store for reading only again. */
 static void shadow_again(struct db *db, struct window *w, const struct err *why)
 {
 	struct store *s = NULL;
@@ -433,7 +429,7 @@ static enum err_code open_window(struct db *db, int64_t start_s, struct err *err
 
 /* ---- all of them ---- */
 
-/* The inventory no longer names it: what stands beside it could not be removed with it. */
+/* The inventory no longer names it: the files beside it could not be removed. */
 static bool went(struct db *db, const struct window *w)
 {
 	struct inventory_entry e = { .min_ns = w->start_ns }, is;
@@ -441,7 +437,7 @@ static bool went(struct db *db, const struct window *w)
 	return db->inventory_found == INVENTORY_READ && !inventory_find(db->inventory, &e, &is);
 }
 
-/* Files beside a window's directory are there, and the directory is not. */
+/* There are files beside a window's directory, but the directory is missing. */
 static enum err_code missing_window(struct db *db, int64_t start_s, struct err *err)
 {
 	struct window *w = window_new(db, start_s * NS_PER_S, 0);
@@ -496,7 +492,7 @@ static enum err_code open_one(struct db *db, struct arena *a, struct str name, s
 	int64_t start;
 	char *path;
 
-	if (start_of(name, "", &start)) /* one that a block stands for could not be removed */
+	if (start_of(name, "", &start)) /* one that a block replaced could not be removed */
 		return blocks_have_window(db, start * NS_PER_S) ? ERR_OK : open_window(db, start, err);
 	if (start_of(name, ".acked", &start) || start_of(name, ".names", &start))
 		return missing_window(db, start, err);
@@ -522,7 +518,7 @@ enum err_code head_open_all(struct db *db, struct err *err)
 		goto out;
 	for (size_t i = 0; i < n && !rc; i++)
 		rc = open_one(db, &a, names[i], err);
-	/* Windows that overlap were not made here: times would be served twice. */
+	/* Overlapping windows come from elsewhere; times would be served twice. */
 	for (size_t i = 1; i < db->windows_n && !rc; i++)
 		if (db->windows[i - 1]->end_ns > db->windows[i]->start_ns)
 			rc = err_set(err, ERR_CORRUPT, "windows %s and %s overlap", db->windows[i - 1]->dir,

@@ -5,15 +5,17 @@
 
 #include "base/array.h"
 #include "base/metrics.h"
-#include "tsdb/columns/chunk_bits.h"
+#include "tsdb/catalog/name_kind.h"
+#include "tsdb/head/append.h"
 #include "tsdb/head/append_internal.h"
-#include "tsdb/head/head_internal.h"
+#include "tsdb/head/commit.h"
+#include "tsdb/head/head.h"
 #include "tsdb/head/numbers.h"
 
 /*
- * Appending numbers: series found or made, values sorted by window, one batch per window queued.
- * Nothing is queued before all values are known to be acceptable; from then on errors come with the
- * acknowledgement, which is given when the last window's commit has been.
+ * Appends numbers: finds or makes the series, sorts the values by window, and queues one batch per
+ * window. Nothing is queued before all values are accepted. Later errors come with the
+ * acknowledgement, which follows the commit of the last window.
  */
 METRIC_COUNTER(numbers_total, "epimetheus_tsdb_numbers_appended_total",
 	"Values of numeric series stored.", NULL);
@@ -76,55 +78,6 @@ bool key_parse_number(struct str key, uint32_t *series, int64_t *ts_ns)
 	*series = cursor_u32be(&in);
 	*ts_ns = (int64_t)cursor_u64be(&in);
 	return true;
-}
-
-/* ---- names are of one kind ---- */
-
-/* A block that cannot be read refuses no name. */
-static enum series_kind kind_in_block(struct block *b, struct str name)
-{
-	struct matcher m = { .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = name };
-	enum series_kind kind = SERIES_NONE;
-	struct bits ids = { 0 };
-
-	if (!block_match(b, &m, 1, NULL, NULL, &ids, NULL))
-		for (size_t w = 0; w < ids.words && kind == SERIES_NONE; w++)
-			if (ids.w[w])
-				kind = w * 64 + (size_t)__builtin_ctzll(ids.w[w]) < block_meta(b)->number_series ?
-					SERIES_NUMBERS :
-					SERIES_PROFILES;
-	bits_release(&ids);
-	return kind;
-}
-
-static enum err_code kind_in_blocks(
-	struct db *db, struct str name, enum series_kind *out, struct err *err)
-{
-	struct db_block **blocks = NULL;
-	size_t n = 0;
-	enum err_code rc;
-
-	if ((rc = blocks_pin_all(db, &blocks, &n, err)))
-		return rc;
-	*out = SERIES_NONE;
-	for (size_t i = n; i-- > 0 && *out == SERIES_NONE;)
-		*out = kind_in_block(blocks[i]->block, name);
-	blocks_unpin_all(db, blocks, n);
-	return ERR_OK;
-}
-
-enum err_code numbers_check_name(struct db *db, struct labels labels, bool numeric, struct err *err)
-{
-	struct str name = labels_get(labels, STR(LABEL_NAME));
-	enum series_kind kind = series_name_kind(db->series, name);
-	enum err_code rc;
-
-	if (kind == SERIES_NONE && (rc = kind_in_blocks(db, name, &kind, err)))
-		return rc;
-	if (kind == SERIES_NONE || kind == (numeric ? SERIES_NUMBERS : SERIES_PROFILES))
-		return ERR_OK;
-	return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is a name of %s, and of nothing else",
-		STR_ARG(name), numeric ? "profiles" : "numbers");
 }
 
 /* ---- acknowledging ---- */
@@ -217,12 +170,12 @@ static enum err_code find_series(struct numbers_append *t, size_t i, struct err 
 	enum err_code rc;
 
 	if (!s) {
-		if ((rc = numbers_check_name(t->db, labels, true, err)) ||
+		if ((rc = name_kind_check(t->db, labels, SERIES_NUMBERS, err)) ||
 			(rc = series_add(t->db->series, labels, SYM_NONE, NULL, &s, err)))
 			return rc;
 	}
 	t->series[i] = s;
-	return s->job ? numbers_check_name(t->db, labels, true, err) : ERR_OK;
+	return s->job ? name_kind_check(t->db, labels, SERIES_NUMBERS, err) : ERR_OK;
 }
 
 static enum err_code find_window(struct numbers_append *t, size_t i, struct err *err)
@@ -368,9 +321,9 @@ static enum err_code queue_window(struct numbers_append *t, struct window *w, st
 /* ---- all of it ---- */
 
 /*
- * The same series and time again, in this batch or before: nothing is to do where the value is the
- * same, else all is refused. Values that are newer than all others of their series are not looked
- * for.
+ * The same series and time again, in this batch or before: if the value is the same nothing is to
+ * do, else the whole batch is refused. Values that are newer than all others of their series are
+ * not looked up.
  */
 struct late_value {
 	const struct numbers_append *t;
@@ -466,7 +419,7 @@ static enum err_code prepare(struct numbers_append *t, struct err *err)
 
 	if (rc)
 		return rc;
-	/* Before the state is looked at: a failure in between is then seen when they are queued. */
+	/* Read before the state, so that a failure in between shows when the values are queued. */
 	t->generation = commit_generation(t->db);
 	if ((rc = append_check_state(t->db, err)))
 		return rc;
@@ -489,7 +442,7 @@ static bool has_values(const struct numbers_append *t, const struct window *w)
 	return false;
 }
 
-/* ERR_OK: the acknowledgement is on its way, for better or worse. */
+/* ERR_OK: the acknowledgement will come, with success or an error. */
 static enum err_code queue_all(
 	struct numbers_append *t, db_acked_fn acked, void *ctx, struct err *err)
 {

@@ -14,8 +14,6 @@
 #define TSDB_HEAD_NUMBERS_H
 
 #include "tsdb/catalog/state.h"
-#include "tsdb/columns/number_chunk.h"
-#include "tsdb/head/keys.h"
 
 struct number_batch;
 
@@ -23,9 +21,6 @@ struct number_batch;
 #define KEY_NUMBER 'v'
 #define NUMBERS_BATCH_MAX (1u << 20) /* values of one append */
 
-/* ERR_INVALID: the name is of the other kind, in the head or in some block. */
-MUST_CHECK enum err_code numbers_check_name(
-	struct db *db, struct labels labels, bool numeric, struct err *err);
 /* The values that wait in the queue for one window. */
 void number_batch_close(struct number_batch *b);
 void number_batch_count(const struct number_batch *b, struct window_count *c);

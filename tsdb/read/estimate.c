@@ -1,12 +1,12 @@
 /*
- * Estimates: what a sum would read, by what is known without decoding.
+ * Estimates how much a sum would read, without decoding.
  *
- * The windows of a block are taken apart as sum_block.c does it: whole steps of the coarsest sums
- * inside, finer ones at their edges, raw rows at the very edges. How many that are is arithmetic.
- * How many samples each has comes from the block's indexes: a series' record says how many rows and
- * samples it has, and the bytes of all sums of a kind are shared out by that.
+ * The windows of a block are divided as sum_block.c does it: whole steps of the coarsest sums
+ * inside, finer ones at their edges, raw rows at the very edges. Their numbers are arithmetic. The
+ * samples of each come from the block's indexes: a series' record has its numbers of rows and
+ * samples, and the bytes of all sums of a kind are shared out in proportion.
  *
- * Many series are not all looked at: a part of them, evenly spread, stands for the rest.
+ * If there are many series, only an evenly spread part of them is counted, for all.
  */
 #include "tsdb/block/block_internal.h"
 #include "tsdb/read/sum_internal.h"
@@ -18,7 +18,7 @@
 
 _Static_assert(DB_STEPS == ROLLUP_LEVELS, "each level has a count");
 
-/* How a window of a block is read. */
+/* The way in which a window of a block is read. */
 struct reads {
 	int64_t raw_ns; /* at the edges */
 	unsigned ends; /* of raw ranges that fall into the middle of chunks */
@@ -174,8 +174,8 @@ static void count_steps(const struct estimating *e, struct block *b, const struc
 }
 
 /*
- * Raw rows at the edges. Of a chunk that is wholly inside each stack is one sample, where it is of
- * amounts; a chunk of which a part is wanted is read as a whole.
+ * Raw rows at the edges. In a chunk of amounts that is wholly inside, each stack counts as one
+ * sample; a chunk that is partly inside is read as a whole.
  */
 static void count_chunks(const struct estimating *e, struct block *b, const struct unit *u,
 	const struct reads *r, double active, double weight)
@@ -240,7 +240,7 @@ static void count_unit(const struct estimating *e, struct block *b, const struct
 	count_chunks(e, b, u, r, of_window, weight);
 }
 
-/* The series at ids[0], or all of its group where that is asked for. */
+/* The series at ids[0], or its whole group if all of it is asked for. */
 static enum err_code look_at(const struct estimating *e, struct querier_source *s,
 	const uint32_t *ids, size_t n, struct unit *u, struct err *err)
 {

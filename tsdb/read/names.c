@@ -1,16 +1,15 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/querier_internal.h"
-#include "tsdb/read/select_internal.h"
-#include "tsdb/symbols/intern.h"
 
 /*
- * Names and values of labels: of the selected series, and of their samples. Without matchers, and
- * where nothing is deleted, the indexes of windows and blocks say them: no series is looked at, and
- * symbols are loaded only for values that samples have.
+ * Names and values of labels: of the selected series, and of their samples. Without matchers and
+ * deletions they come from the indexes of windows and blocks: no series is visited, and symbols are
+ * loaded only for values of sample labels.
  */
 
 static int str_cmp_qsort(const void *a, const void *b)
@@ -18,7 +17,7 @@ static int str_cmp_qsort(const void *a, const void *b)
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-/* Names that are there already are found by hash: however often one comes, it is kept once. */
+/* Names are found by hash, so each is kept once, however often it comes. */
 struct names {
 	struct str name; /* empty: label names are wanted, else this label's values */
 	struct arena *arena; /* of the answer, and without a limit of all that is found */
@@ -26,9 +25,9 @@ struct names {
 	uint64_t limit; /* 0: none */
 	struct str *v;
 	size_t n, cap;
-	struct str last; /* names from here on are over the limit, and one such is known */
+	struct str last; /* names from here on are over the limit, and one of them is known */
 	struct map map;
-	bool *seen; /* partitions by index: each is looked at once */
+	bool *seen; /* partitions by index: each is visited once */
 	uint32_t seen_n;
 };
 
@@ -61,7 +60,7 @@ static uint64_t name_hash(struct str s)
 	return hash_bytes(s.ptr, s.len, 0);
 }
 
-/* Sorts, and leaves one more than the limit: it says that there were more. */
+/* Sorts, and leaves one more than the limit, which shows that there were more. */
 static enum err_code names_cut(struct names *x, struct err *err)
 {
 	struct arena dropped = x->texts;
@@ -132,8 +131,7 @@ static enum err_code add_value(
 	return rc;
 }
 
-/* Adds names of labels of a partition's samples, whichever series have them; our own names are left
- * out. */
+/* Adds names of labels of a partition's samples, of any series; reserved names are left out. */
 static enum err_code add_sample_names(struct names *x, const struct partition *p, struct err *err)
 {
 	uint32_t sets = sym_label_sets_n(p);

@@ -1,14 +1,11 @@
 
 #include <stdlib.h>
 
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
+#include "tsdb/head/keys.h"
 #include "tsdb/head/numbers.h"
 #include "tsdb/read/querier_internal.h"
-#include "tsdb/read/select_internal.h"
-#include "tsdb/symbols/intern.h"
 
-/* Reading numbers: record after record of a window, chunk after chunk of a block. */
+/* Reads numbers: record after record of a window, chunk after chunk of a block. */
 
 struct reading {
 	struct db_querier *q;

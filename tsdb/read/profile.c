@@ -1,14 +1,11 @@
 #include <stdlib.h>
 
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/querier.h"
-#include "tsdb/read/select_internal.h"
-#include "tsdb/symbols/intern.h"
+#include "tsdb/symbols/partition.h"
 
-/* A row back to the profile it was made of. Ids are looked up once: an array per kind holds what
- * they became. */
+/* Turns a row back into its profile. Each id is looked up once: an array per kind holds the
+ * results. */
 struct rebuild {
 	const struct partition *p;
 	const struct sym_header *h;

@@ -71,14 +71,14 @@ size_t db_querier_cuts(
  */
 MUST_CHECK enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n,
 	struct arena *a, struct db_series **out, size_t *out_n, struct err *err);
-/* A header of its rows, SYM_NONE: none is known. No rows are read where all have the same types. */
+/* A header of its rows, SYM_NONE: none is known. If all rows have the same types none is read. */
 MUST_CHECK enum err_code db_series_header(
 	struct db_querier *q, const struct db_series *s, uint32_t *header, struct err *err);
 enum db_kinds {
 	DB_PROFILES = 1,
 	DB_NUMBERS = 2,
 };
-/* db_select gives both; here one kind alone is asked for, or both. */
+/* As db_select, which gives both kinds, but for the given kinds only. */
 MUST_CHECK enum err_code db_select_kinds(struct db_querier *q, unsigned kinds,
 	const struct matcher *m, size_t n, struct arena *a, struct db_series **out, size_t *out_n,
 	struct err *err);
@@ -96,9 +96,9 @@ MUST_CHECK enum err_code db_select_within(struct db_querier *q, unsigned kinds,
  * epoch, window and block that it is in, with only its rows there.
  */
 struct db_visitor {
-	/* False: the series is passed over before its rows are searched. NULL: all are wanted. */
+	/* False: the series is passed over before its rows are searched. NULL: none is. */
 	bool (*wanted)(void *ctx, struct labels labels);
-	struct str sample_label; /* not empty: a series is wanted if samples of its job have it */
+	struct str sample_label; /* not empty: a series passes only if samples of its job have it */
 	/* *s and its labels are valid until the return. An error ends the visit. */
 	enum err_code (*take)(void *ctx, const struct db_series *s, struct err *err);
 	void *ctx;
@@ -173,9 +173,10 @@ MUST_CHECK enum err_code function_sums_merge(
 MUST_CHECK enum err_code function_sums_list(struct function_sums *f, struct arena *a,
 	const struct function_sum **out, size_t *n, int64_t *total, struct err *err);
 /*
- * As db_sum of all rows in (min, max]; whole steps of whole groups go into f instead of acc where
- * there are totals of functions, and then no symbols of stacks are read for them. What goes into f
- * has no negative cell and no header with drop_frames. Only for types that are deltas.
+ * As db_sum of all rows in (min, max], but whole steps of whole groups go into f instead of acc if
+ * they have totals of functions; no symbols of stacks are read for them. Totals in f come from
+ * records without a negative cell and without a header with drop_frames. Only for types that are
+ * deltas.
  */
 MUST_CHECK enum err_code db_sum_functions(struct db_querier *q,
 	const struct db_series *const *series, size_t n, const struct profile_type *type,
@@ -227,8 +228,8 @@ void db_rows_close(struct db_rows *r);
 MUST_CHECK enum err_code db_row_profile(const struct db_series *s, const struct db_row *row,
 	struct arena *a, struct pprof **out, struct err *err);
 
-/* Messages for the answer's warnings: damage met while reading; and for its infos: for example that
- * a window was taken in whole steps, as retention dropped the raw rows. */
+/* Messages for the answer: warnings are damage found while reading; an info is for example that a
+ * window was read in whole steps, as retention dropped the raw rows. */
 const struct str *db_querier_warnings(const struct db_querier *q, size_t *n);
 const struct str *db_querier_infos(const struct db_querier *q, size_t *n);
 

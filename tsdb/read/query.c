@@ -6,21 +6,20 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
+#include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/head.h"
 #include "tsdb/read/querier_internal.h"
-#include "tsdb/read/select_internal.h"
 
 /*
  * A querier pins what it may read in one step: head windows with a snapshot of each, and blocks.
  * Rows that come later, windows that are cut or dropped and blocks that are joined meanwhile do not
  * change what it sees.
  *
- * Damage. An iterator passes over a page it cannot read, so after each scan its status is looked
- * at; records and pages have checksums, so what it did show is right. What was passed over becomes
- * a warning of the querier, one per source.
+ * Damage. An iterator passes over a page that it cannot read, so its status is checked after each
+ * scan. Records and pages have checksums, so the records that it showed are right. Damage becomes a
+ * warning of the querier, one per source.
  */
 METRIC_COUNTER(read_damage, "epimetheus_tsdb_read_damage_total",
 	"Damaged pages and rows met by queries.", NULL);
@@ -80,10 +79,8 @@ static void pin_windows(struct db_querier *q)
 	}
 }
 
-/*
- * Reopening waits for pins, so those of a draining window are given back meanwhile. False: out of
- * memory.
- */
+/* Reopening waits for pins, so pins of a draining window are released meanwhile. False: out of
+ * memory. */
 static bool take_snapshots(struct db_querier *q)
 {
 	struct db *db = q->db;
@@ -286,7 +283,7 @@ static void close_source(struct db_querier *q, struct querier_source *s)
 			partition_unpin(q->db, s->need[i]);
 	free(s->need);
 	free(s->stacks);
-	if (q->fork) /* pins and snapshots are those of the querier it is of */
+	if (q->fork) /* pins and snapshots belong to the querier that it is a part of */
 		return;
 	if (s->w) {
 		store_snapshot_close(s->store, s->snap);

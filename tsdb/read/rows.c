@@ -1,14 +1,10 @@
 #include <stdlib.h>
 
 #include "tsdb/catalog/window_epochs.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/querier_internal.h"
-#include "tsdb/read/select_internal.h"
 
-/* Rows one after the other, source by source: of windows record by record, of blocks chunk by
- * chunk. */
+/* Reads row after row, source by source: windows record by record, blocks chunk by chunk. */
 
 struct db_rows {
 	struct db_querier *q;

@@ -50,7 +50,8 @@ static size_t bits_count(const struct bits *b)
 	return n;
 }
 
-/* One of each stretch, which is as if by chance: what repeats among them is met as often as not. */
+/* Takes one of each stretch, at a place as if by chance, so that patterns do not bias the sample.
+ */
 static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, struct err *err)
 {
 	size_t stretch = n / SAMPLED, at = 0;
@@ -65,9 +66,9 @@ static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, 
 }
 
 /*
- * That a source's matchers accept very many says little: of their series only those with rows in
- * the querier's time count. So it is looked for rows of some. What is found may be out by a few
- * percent, which are left to the count of what is found in truth.
+ * If a source's matchers accept very many series, their number says little: only series with rows
+ * in the querier's time count. So rows of some series are looked up. The result may be wrong by a
+ * few percent; the limit itself is checked when the series are really selected.
  */
 static enum err_code check_some(struct selecting *x, uint32_t source, const struct bits *ids,
 	size_t n, select_look_fn look, struct err *err)
@@ -125,7 +126,7 @@ static bool slot_has_key(struct block *b, uint32_t slot, struct str key)
 	return false;
 }
 
-/* In whichever epoch and source of the querier. */
+/* In any epoch and source of the querier. */
 static enum err_code look_for_key(
 	struct selecting *x, struct str job, struct str key, bool *has, struct err *err)
 {
@@ -144,8 +145,8 @@ static enum err_code look_for_key(
 	return rc;
 }
 
-/* Samples of the job have the label. Answered once per job and key, so that it does not depend on
- * which epochs of a job have it. */
+/* True if samples of the job have the label. It is answered once per job and key, so that all
+ * epochs of a job get the same answer. */
 static enum err_code job_has_key(
 	struct selecting *x, struct str job, struct str key, bool *out, struct err *err)
 {
@@ -201,7 +202,7 @@ enum err_code select_samples_may_match(
 struct block_keys {
 	struct selecting *x;
 	struct block *block;
-	enum err_code rc; /* what kept a key from being looked for */
+	enum err_code rc; /* why a key could not be looked up */
 	struct err err;
 };
 
@@ -215,7 +216,7 @@ static bool block_has_key(void *ctx, uint32_t slot, struct str key)
 	return has;
 }
 
-/* By its rows, where what is known of the series does not tell. */
+/* Searches its rows, if its other facts do not decide. */
 static enum err_code look_for_rows(struct selecting *x, struct querier_source *s, uint32_t series,
 	const struct deleted_range *gone, size_t gone_n, bool *has, struct err *err)
 {

@@ -20,7 +20,7 @@ struct window_jobs {
 	uint32_t n;
 };
 
-/* Whether samples of a job have a label; filled on demand. */
+/* Says if samples of a job have a label; filled on demand. */
 struct known_key {
 	struct str job, key;
 	bool has;
@@ -38,7 +38,7 @@ struct found {
 struct selecting {
 	struct db_querier *q;
 	const struct db_visitor *visitor; /* gets each series; NULL: they are kept in v */
-	size_t series_max; /* ERR_LIMIT where more are found in a source, or may be; 0: no limit */
+	size_t series_max; /* ERR_LIMIT if a source has, or probably has, more; 0: no limit */
 	size_t about; /* then: an estimate of their number */
 	const struct matcher *m;
 	size_t n;

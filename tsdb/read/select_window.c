@@ -1,6 +1,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/columns/row.h"
 #include "tsdb/head/epochs.h"
@@ -9,10 +11,8 @@
 
 #define LISTED_WORDS 4u /* of ids */
 
-/*
- * Selecting in head windows: through the index in memory. A series is there once for each epoch in
- * whose ids it has rows; symbols are loaded of those epochs only.
- */
+/* Selects in head windows, through the index in memory. A series comes once for each epoch that its
+ * rows are in; only symbols of those epochs are loaded. */
 /* In the ids of this epoch. */
 static bool window_has_rows(
 	struct db_querier *q, struct querier_source *s, uint32_t series, struct window_span span)
@@ -31,11 +31,11 @@ static bool window_has_rows(
 	if (from >= to)
 		return false;
 	if (!it)
-		return s->snap != NULL; /* no memory: whoever reads it tells */
+		return s->snap != NULL; /* no memory: reading it reports that */
 	for (store_iter_seek(it, key_str(&key)); !has && store_iter_valid(it); store_iter_next(it)) {
 		if (!key_parse_row(store_iter_key(it), &id, &ts) || id != series || ts > to)
 			break;
-		/* One that cannot be read may be of any epoch: whoever reads it tells. */
+		/* A row that cannot be read may be of any epoch; reading it reports the damage. */
 		has = !deleted_has(gone, gone_n, ts) &&
 			(store_iter_value(it, &bytes, NULL) || !row_epoch(bytes, &epoch) ||
 				epoch == span.epoch);
@@ -142,7 +142,7 @@ enum err_code select_window_has_key(struct selecting *x, uint32_t source, struct
 	return rc;
 }
 
-/* Numbers have no samples: a label that is not there is "". */
+/* Numbers have no samples: a missing label is "". */
 static bool numbers_match(const struct selecting *x, const struct found *f)
 {
 	bool all = true;
@@ -170,8 +170,8 @@ static void list_window_series(const struct selecting *x, uint32_t source, const
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
 			struct series *of = series_by_id_locked(index, id);
 
-			/* One that is out of the index has rows no more; its memory is the
-			 * querier's as long as it lives. */
+			/* A series that left the index has no rows any more; its memory lives as long as the
+			 * querier. */
 			if (!of || (of->job ? of->job->index >= x->jobs[source].n : !(x->kinds & DB_NUMBERS)))
 				continue;
 			out->v[out->n++] = (struct found){ of->labels, NULL, of->job,

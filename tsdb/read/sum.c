@@ -6,10 +6,8 @@
 #include "tsdb/head/keys.h"
 #include "tsdb/read/sum_internal.h"
 
-/*
- * Sums straight into an accumulator, source by source; rows of head windows one by one. What is
- * damaged is a warning of the querier, and the rest is added.
- */
+/* Adds rows to an accumulator, source by source; rows of head windows one by one. Damage is a
+ * warning of the querier, and the rest is added. */
 
 /* ---- memory ---- */
 
@@ -352,8 +350,8 @@ static enum err_code last_of(struct summing *t, const struct db_series *s, int64
 	return rc;
 }
 
-/* Another epoch has a later row of the type: of epochs that a window both has, late rows may stand
- * in the newer one. */
+/* Another epoch has a later row of the type: if a window has both epochs, late rows may be in the
+ * newer one. */
 static enum err_code other_has(const struct summing *t, const struct db_series *s, int64_t min_ns,
 	int64_t max_ns, bool *found, struct err *err)
 {

@@ -6,12 +6,12 @@
 #include "tsdb/rollup/cascade.h"
 
 /*
- * Sums over a block: whole steps by rollups, coarsest first, what is left at both edges by the next
- * finer level, at last by chunks; whole groups by the group's records, where nothing of them was
- * deleted in the step. A record that cannot be read is made up for by what is finer.
+ * Sums over a block. Whole steps come from rollups, coarsest first; the edges come from the next
+ * finer level, and at last from chunks. Whole groups come from the group's records, if nothing of
+ * the group was deleted in the step. If a record cannot be read, the finer level is read instead.
  *
- * Where costs of functions are enough, totals of functions stand for records of whole groups. Only
- * what is left then needs symbols of stacks, which are loaded when the first such cell is met.
+ * If costs of functions are enough, totals of functions are used instead of the records of whole
+ * groups. Only the rest needs symbols of stacks, which are loaded at the first such cell.
  */
 
 /* Series that are summed together: all of a group, or one. */
@@ -30,7 +30,7 @@ struct summed {
 	bool no_stacks; /* what the block has of them cannot be used */
 };
 
-/* The part of the steps [from, to) that lies in the block begins, or ends, here. */
+/* The begin, or the end, of the part of the steps [from, to) that lies in the block. */
 static int64_t covered(const struct summed *b, int64_t step_ns)
 {
 	return step_ns < b->min_ns ? b->min_ns : step_ns > b->max_ns ? b->max_ns : step_ns;
@@ -83,7 +83,7 @@ static enum err_code place_of(struct summing *t, struct querier_source *s, uint3
 	return ERR_OK;
 }
 
-/* Cells are about to be added: their stacks must be there. False: they cannot be had. */
+/* Loads the stacks of cells that are about to be added. False: they cannot be loaded. */
 static enum err_code need_stacks(struct summed *b, bool *usable, struct err *err)
 {
 	struct partition *p;
@@ -268,7 +268,7 @@ static bool is_finest(const struct summed *b, int level)
 	return !b->raw && !(b->levels & ((1u << level) - 1));
 }
 
-/* Which of the rows that one series' record sums are deleted; none where it cannot be read. */
+/* The part of the rows of one series' record that is deleted; none if the record cannot be read. */
 static enum err_code look_at_record(struct summed *b, const struct unit *u, int level,
 	int64_t step_ns, enum deleted_part *out, struct err *err)
 {
@@ -293,8 +293,8 @@ static enum err_code look_at_record(struct summed *b, const struct unit *u, int 
 	return err_copy(err, &why);
 }
 
-/* A step of one series of which something is deleted. Where only its sum is kept it counts if no
- * row of its own is: as when blocks are joined. */
+/* A step of one series that has deletions. If only the step's sum is left, it counts if none of its
+ * rows is deleted: as when blocks are joined. */
 static enum err_code add_touched(
 	struct summed *b, const struct unit *u, int level, int64_t step_ns, struct err *err)
 {
@@ -320,8 +320,8 @@ static enum err_code add_touched(
 	return ERR_OK;
 }
 
-/* Steps that start in [from, to): those that are deleted in part go by series, then by what is
- * finer. */
+/* Adds steps that start in [from, to): partly deleted ones series by series, then from finer sums.
+ */
 static enum err_code add_steps(struct summed *b, const struct unit *u, int level, int64_t from_ns,
 	int64_t to_ns, struct err *err)
 {
@@ -404,7 +404,7 @@ static enum err_code add_range(struct summed *b, const struct unit *u, int level
 
 /* ---- blocks ---- */
 
-/* The series' partition, loaded. *found false: what the block has of it cannot be used. */
+/* The series' partition, loaded. *found false: the block's symbols of it cannot be used. */
 static enum err_code open_block(struct summed *b, struct summing *t, struct querier_source *s,
 	const uint32_t *ids, size_t n, bool *found, struct err *err)
 {

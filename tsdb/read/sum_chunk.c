@@ -1,13 +1,11 @@
 #include "tsdb/read/sum_internal.h"
 #include "tsdb/rollup/rollup_internal.h"
 
-/*
- * Chunks and rollup records of a block into a sum. What a row of a window is refused for, one of a
- * chunk is refused for too: where all ids of a chunk are there its columns are added as they are,
- * else its rows one by one.
- */
+/* Adds chunks and rollup records of a block to a sum. Rows of chunks are refused for the same
+ * reasons as rows of windows: if all ids of a chunk are there its columns are added as they are,
+ * else its rows one by one. */
 
-/* Takes back what a failing addition left in acc: what it adds to one of its own is the same. */
+/* Takes back a part that a failing addition left in acc: a fresh accumulator gets the same part. */
 typedef enum err_code (*again_fn)(void *ctx, struct accum *acc);
 
 static enum err_code take_back(struct summing *t, again_fn again, void *ctx, struct err *err)

@@ -4,12 +4,12 @@
 #include "tsdb/read/sum_internal.h"
 
 /*
- * Edges: where one window ends in the middle of a chunk, the next one often begins. Whoever adds
- * the first part of a chunk has read all of its bits (tsdb/columns/chunk_part.c), so the sums of
- * the rest cost next to nothing; here they wait for the sum that wants them. What was added once is
- * taken for good: a chunk that is corrupt leaves nothing here.
+ * Edges: where one window ends in the middle of a chunk, the next one often begins. Adding
+ * the first part of a chunk reads all of its bits (tsdb/columns/chunk_part.c), so the sums of the
+ * rest cost next to nothing; they wait here for the next sum. A part that was added once needs no
+ * further check: a corrupt chunk leaves nothing here.
  *
- * Edges of a window that is past go when room is needed; where there is none, nothing is kept.
+ * Edges of past windows are freed when room is needed; if there is none, nothing is kept.
  */
 #define BUCKETS 256u
 #define BYTES_MAX ((size_t)4 << 20) /* of one querier: about 200 series of 1,500 stacks */

@@ -4,8 +4,8 @@
 #include "tsdb/rollup/rollup_internal.h"
 
 /*
- * Function totals of blocks into a sum by name. They are believed as records of cells are: only
- * where all names they use are there.
+ * Adds function totals of blocks to a sum by name. Like records of cells they are used only if all
+ * their names are there.
  */
 struct function_sums {
 	struct rollup_table table; /* (string, unnamed) -> flat, cum */

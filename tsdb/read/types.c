@@ -1,16 +1,15 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "tsdb/block/block.h"
+#include "tsdb/catalog/residents.h"
+#include "tsdb/catalog/state.h"
 #include "tsdb/catalog/window_epochs.h"
-#include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
-#include "tsdb/read/select_internal.h"
-#include "tsdb/symbols/intern.h"
+#include "tsdb/read/querier_internal.h"
+#include "tsdb/symbols/profile_type.h"
 
-/*
- * Profile types of series. A series nearly always has one list of types in all its rows, which is
- * remembered; where it had several, its rows in the window are asked.
- */
+/* Profile types of series. A series nearly always has one list of types in all its rows, which is
+ * remembered; if it had several, its rows in the window are read. */
 int header_column(const struct partition *p, uint32_t header, const struct profile_type *t)
 {
 	const struct sym_header *h = sym_header(p, header);
@@ -89,7 +88,7 @@ static enum err_code add_from_rows(
 static enum err_code add_header(
 	const struct db_series *s, uint32_t header, struct type_list *l, struct err *err)
 {
-	if (!sym_exists(s->partition, SYM_HEADER, header)) /* lost, and told */
+	if (!sym_exists(s->partition, SYM_HEADER, header)) /* lost, and reported */
 		return ERR_OK;
 	if (!add_types(l, s->partition, header, labels_get(s->labels, STR(LABEL_NAME))))
 		return err_nomem(err, "types");

@@ -9,7 +9,7 @@ struct stage {
 	bool open;
 	int64_t step_ns;
 	struct buf single, functions; /* the only record so far, not in the builder */
-	struct buf record; /* encoded; closing it may close the next one, which has its own */
+	struct buf record; /* encoded; closing it may close the next level, which has another */
 	bool is_single;
 };
 
@@ -76,7 +76,7 @@ static enum err_code add_bytes(
 	return rc ? rc : rollup_builder_add(s->builder, c->view, err);
 }
 
-/* A second record of the step comes: the first goes into the builder too. */
+/* At the second record of the step the first goes into the builder too. */
 static enum err_code add_single(struct cascade *c, struct stage *s, struct err *err)
 {
 	if (!s->is_single)

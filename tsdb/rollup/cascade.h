@@ -13,6 +13,7 @@
 #include "tsdb/rollup/rollup.h"
 
 struct cascade;
+struct partition;
 
 /* functions: function totals of the record that was emitted just before. */
 typedef enum err_code (*cascade_emit_fn)(
@@ -29,7 +30,7 @@ MUST_CHECK enum err_code cascade_chunk(
 /* functions: the record's function totals where they are known, else empty. */
 MUST_CHECK enum err_code cascade_record(
 	struct cascade *c, int64_t step_ns, struct str bytes, struct str functions, struct err *err);
-/* All that is open is emitted; ready for the next series. */
+/* Emits all open steps; ready for the next series then. */
 MUST_CHECK enum err_code cascade_end(struct cascade *c, struct err *err);
 
 int64_t step_of(unsigned level, int64_t ts_ns); /* start of the step that has it */

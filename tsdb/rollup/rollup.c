@@ -63,10 +63,8 @@ const struct rollup_column *rollup_column(const struct rollup_view *v, uint32_t 
 
 /* ---- cells ---- */
 
-/*
- * A column whose sums take more than 64 bits goes to accumulators that are weighted, and an
- * accumulator does not say whether it is: one of 64 bits refuses three times the largest value.
- */
+/* A column whose sums take more than 64 bits needs a weighted accumulator. No function says if an
+ * accumulator is weighted, but one of 64 bits refuses three times the largest value. */
 static enum err_code require_wide(struct accum *acc, uint32_t stack, struct err *err)
 {
 	static const int64_t more[] = { INT64_MAX, INT64_MAX, INT64_MAX },
@@ -79,8 +77,8 @@ static enum err_code require_wide(struct accum *acc, uint32_t stack, struct err 
 
 #define HALF_LOG2 62
 
-/* Values of 128 bits in parts that have one sign each, so that none overflows before their sum
- * does: what is left above 2^62, a few times as much as fits, and the rest. */
+/* Adds values of 128 bits in parts that have one sign each, so that none overflows before their sum
+ * does: the multiples of 2^62, a few times as much as fits, and the rest. */
 static enum err_code add_wide(
 	struct accum *acc, struct rollup_view *v, const uint32_t *sets, uint32_t n, struct err *err)
 {
@@ -247,7 +245,8 @@ enum err_code rollup_functions(struct rollup_view *v, uint32_t column,
 	*n = 0;
 	if (!cells)
 		return ERR_OK;
-	/* Kept ones in front, ascending by name and then unnamed; behind them what was read. */
+	/* Kept ones come first, ascending by name and then unnamed; behind them the ones that were
+	 * read. */
 	if (v->out_cap < cells * 2) {
 		free(v->out);
 		v->out = malloc(cells * 2 * sizeof(*v->out));

@@ -21,9 +21,9 @@
 #ifndef TSDB_ROLLUP_ROLLUP_H
 #define TSDB_ROLLUP_ROLLUP_H
 
-#include "proto/kinds.h"
-#include "tsdb/columns/accum.h"
 #include "tsdb/columns/chunk.h"
+
+struct partition;
 
 /* The steps, finest first; each is a multiple of the one before. */
 #define ROLLUP_LEVELS 2u

@@ -7,11 +7,10 @@
 #include "tsdb/rollup/rollup_internal.h"
 
 /*
- * The builder: what rows and rollups say, added up. Every part of it is a sum, a minimum, a maximum
- * or a set, so the order of adding does not matter, and what is encoded is put in order first:
- * equal content gives equal bytes.
+ * The builder adds up rows and rollups. Every part of it is a sum, a minimum, a maximum or a set,
+ * so the order of adding does not matter. Encoding sorts first, so equal content gives equal bytes.
  *
- * After an error the builder holds a part of what was being added and is good for clearing only.
+ * After an error the builder holds a part of the addition, and can only be cleared.
  */
 enum err_code rollup_builder_open(struct partition *p, struct rollup_builder **out, struct err *err)
 {
@@ -88,8 +87,8 @@ static enum err_code column_of(struct rollup_builder *b, const struct sym_header
 	return ERR_OK;
 }
 
-/* The list of a header that is in the partition. Of a type that a header has twice, the first is
- * what db_sum reads. */
+/* The list of a header that is in the partition. If a header has a type twice, db_sum reads the
+ * first. */
 static enum err_code list_of(
 	struct rollup_builder *b, uint32_t header, uint32_t *out, struct err *err)
 {
@@ -202,7 +201,7 @@ void rollup_builder_total(
 		row->ts_ns);
 }
 
-/* Ids are believed as far as the partition goes; each is looked for where symbols were lost. */
+/* Checks that ids are in range; if symbols were lost, looks up each one. */
 static bool symbols_are_there(
 	const struct partition *p, const uint32_t *stacks, const uint32_t *sets, uint32_t n)
 {
@@ -279,7 +278,7 @@ enum err_code rollup_builder_settle(struct rollup_builder *b, struct err *err)
 
 /* ---- other rollups ---- */
 
-/* The builder's column for each of the view's, whose lists are joined on the way. */
+/* Joins the lists of a head; *map is the builder's column of each of its columns. */
 static enum err_code join_head(struct rollup_builder *b, const struct rollup_head *h,
 	uint16_t map[ROLLUP_COLUMNS_MAX], struct err *err)
 {
@@ -376,7 +375,8 @@ static int header_cmp(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-enum err_code rollup_builder_head(struct rollup_builder *b, enum rollup_record record,
+/* The head; order[i] is the builder's column that comes i-th. */
+static enum err_code write_head(struct rollup_builder *b, enum rollup_record record,
 	struct buf *out, uint16_t order[ROLLUP_COLUMNS_MAX], struct err *err)
 {
 	struct rollup_list *lists = malloc((b->lists_n + 1) * sizeof(*lists));
@@ -416,29 +416,33 @@ enum err_code rollup_builder_head(struct rollup_builder *b, enum rollup_record r
 	return ERR_OK;
 }
 
-enum err_code rollup_builder_encode(struct rollup_builder *b, struct buf *out, struct err *err)
+enum err_code rollup_builder_write(struct rollup_builder *b, enum rollup_record record,
+	const struct rollup_table *t, struct buf *out, struct err *err)
 {
+	bool cells = record == ROLLUP_RECORD_CELLS;
+	uint32_t each = cells ? 1 : 2; /* columns of the table for one of the builder's */
 	uint16_t order[ROLLUP_COLUMNS_MAX];
 	uint64_t *keys = NULL;
 	uint32_t *places = NULL, n;
 	int128 *column = NULL;
 	enum err_code rc;
 
-	if ((rc = rollup_builder_settle(b, err)) ||
-		(rc = rollup_builder_head(b, ROLLUP_RECORD_CELLS, out, order, err)))
+	assert(t->columns_n == b->columns_n * each);
+	if ((rc = write_head(b, record, out, order, err)))
 		return rc;
-	if (!rollup_table_sort(&b->table, &keys, &places, &n) ||
+	if (!rollup_table_sort(t, &keys, &places, &n) ||
 		!(column = malloc(((size_t)n + 1) * sizeof(*column)))) {
 		rc = err_nomem(err, "rollup");
 		goto out;
 	}
 	cells_begin(&b->encoder, keys, n);
-	for (uint32_t c = 0; c < b->columns_n; c++) {
-		const int128 *from = b->table.columns[order[c]];
+	for (uint32_t c = 0; c < t->columns_n; c++) {
+		uint32_t at = order[c / each];
+		const int128 *from = t->columns[at * each + c % each];
 
 		for (uint32_t i = 0; i < n; i++)
 			column[i] = from[places[i]];
-		cells_column(&b->encoder, column, !b->columns[order[c]].sums.gauge);
+		cells_column(&b->encoder, column, cells && !b->columns[at].sums.gauge);
 	}
 	rc = cells_end(&b->encoder, out, err);
 out:
@@ -446,4 +450,11 @@ out:
 	free(places);
 	free(column);
 	return rc;
+}
+
+enum err_code rollup_builder_encode(struct rollup_builder *b, struct buf *out, struct err *err)
+{
+	enum err_code rc = rollup_builder_settle(b, err);
+
+	return rc ? rc : rollup_builder_write(b, ROLLUP_RECORD_CELLS, &b->table, out, err);
 }

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/integer.h"
+#include "tsdb/columns/varints.h"
 
 /*
  * Layout: n; if there are any: flags (byte, 1: label sets); the frame head of the stacks, of the
@@ -17,22 +18,10 @@
  * the period, weighted levels are of the interval. A column whose bytes are an earlier one's has
  * none: CPU nanoseconds are samples times the period.
  */
-#define CELLS_LABELS 1u
-#define CELLS_SHARED 0x80u /* the bytes are an earlier column's, whose number follows */
 #define ZSTD_LEVEL 1
 #define FRAME_MIN 64u /* shorter ones are not worth a frame */
 
 /* ---- varints ---- */
-
-static void put_varint(unsigned char **at, uint64_t v)
-{
-	unsigned char *p = *at;
-
-	for (; v >= 0x80; v >>= 7)
-		*p++ = (unsigned char)v | 0x80;
-	*p++ = (unsigned char)v;
-	*at = p;
-}
 
 static void put_varint128(unsigned char **at, uint128 v)
 {
@@ -103,7 +92,7 @@ void cells_begin(struct cells_encoder *e, const uint64_t *keys, uint32_t n)
 		return;
 	at = (unsigned char *)e->raw.ptr;
 	for (uint32_t i = 0; i < n; i++) {
-		put_varint(&at, (uint32_t)(keys[i] >> 32) - stack);
+		varints_put(&at, (uint32_t)(keys[i] >> 32) - stack);
 		stack = (uint32_t)(keys[i] >> 32);
 		any |= (uint32_t)keys[i];
 	}
@@ -113,7 +102,7 @@ void cells_begin(struct cells_encoder *e, const uint64_t *keys, uint32_t n)
 	for (uint32_t i = 0; e->labels && i < n; i++) {
 		if (i == 0 || keys[i] >> 32 != keys[i - 1] >> 32)
 			set = 0;
-		put_varint(&at, (uint32_t)keys[i] - set);
+		varints_put(&at, (uint32_t)keys[i] - set);
 		set = (uint32_t)keys[i];
 	}
 	e->raw.len = (size_t)(at - (unsigned char *)e->raw.ptr);
@@ -202,7 +191,7 @@ static enum cells_coding encode_values(
 			continue;
 		if (sparse)
 			bits[i / 8] |= (unsigned char)(1u << (i & 7));
-		put_varint(&at, scaled(v[i], (uint64_t)f->factor, f->negative));
+		varints_put(&at, scaled(v[i], (uint64_t)f->factor, f->negative));
 	}
 	e->raw.len = (size_t)(at - (unsigned char *)e->raw.ptr);
 	if (sparse)

@@ -2,9 +2,9 @@
  * Cells of a rollup in bytes: ascending keys (stack, label set), and columns of sums that share
  * them.
  *
- * Keys and each column are frames of their own, compressed where that saves enough, so that one
- * column costs the keys and itself. Reading goes in batches through readers of fixed size: however
- * many cells the bytes claim, nothing is allocated but what a frame decompresses to.
+ * Keys and each column are separate frames, compressed if that saves enough, so that one column
+ * costs the keys and itself. Reading goes in batches through readers of fixed size: however many
+ * cells the bytes claim, only decompressed frames are allocated.
  *
  * Errors:    ERR_CORRUPT, ERR_NOMEM.
  * Ownership: the encoder and the view own their memory and keep it for the next use.
@@ -25,6 +25,10 @@ typedef unsigned __int128 uint128;
 /* A frame that decompresses to more than this many times its size is not written, so that sizes
  * claimed are bounded by bytes that are there. */
 #define CELLS_RATIO_MAX 1024u
+
+#define CELLS_LABELS 1u /* flag: cells have label sets */
+/* With a coding: the bytes are an earlier column's, whose number follows. */
+#define CELLS_SHARED 0x80u
 
 enum cells_coding {
 	CELLS_ZERO, /* all 0: no bytes */

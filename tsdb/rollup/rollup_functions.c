@@ -4,7 +4,7 @@
 #include "tsdb/rollup/rollup_internal.h"
 
 /*
- * Function totals. The walk from each cell's stack towards the root ends at a node that was met
+ * Function totals. The walk from each cell's stack towards the root ends at a node that was marked
  * before; a bitmap with counts per word numbers the nodes in ascending order, so parents come
  * before their children. A node adds its subtree to the names of its frames that are nowhere above
  * it. Then each column is one backward pass: a node's sum goes to its parent and to these names.
@@ -18,7 +18,7 @@ struct location_frames {
 
 struct totals {
 	struct rollup_builder *b;
-	struct rollup_table locations; /* the place of each one met */
+	struct rollup_table locations; /* the place of each one in use */
 	struct location_frames *at; /* by place */
 	uint32_t at_cap;
 	struct rollup_table names; /* (string, unnamed) -> flat and cum of each column */
@@ -27,7 +27,7 @@ struct totals {
 	uint32_t *frames; /* names */
 	uint32_t frames_n, frames_cap;
 	uint64_t *met; /* bit per node */
-	uint32_t *before; /* per word: nodes met below it */
+	uint32_t *before; /* per word: marked nodes below it */
 	size_t words;
 	uint32_t nodes_n;
 	uint32_t *node, *parent; /* by place; parent of place 0 is none */
@@ -78,7 +78,7 @@ static bool add_frame(struct totals *t, const struct sym_location *l, const stru
 	return true;
 }
 
-/* The place of a location, whose frames are named when it is met first. */
+/* The place of a location; the first call for it names its frames. */
 static bool find_location(struct totals *t, uint32_t id, uint32_t *place)
 {
 	const struct sym_location *l = sym_location(t->b->p, id);
@@ -228,7 +228,7 @@ static enum err_code sum_column(
 	for (uint32_t i = 0; i < from->n; i++) {
 		uint32_t stack = (uint32_t)(from->keys[i] >> 32), place, name;
 
-		if (stack == 0 || !cells[i]) /* an empty stack is nobody's */
+		if (stack == 0 || !cells[i]) /* an empty stack belongs to no function */
 			continue;
 		place = place_of(t, stack);
 		name = t->frames[t->at[t->location[place]].first];
@@ -264,7 +264,7 @@ static int base_cmp(const void *x, const void *y)
 	return str_cmp(*(const struct str *)x, *(const struct str *)y);
 }
 
-/* A function's name reads like what is shown where there is none. */
+/* True if a function's name looks like the text that is shown for frames without a name. */
 static bool looks_unnamed(struct str name, const struct str *bases, size_t n, bool unknown)
 {
 	if (unknown && str_is(name, "<unknown>"))
@@ -275,7 +275,7 @@ static bool looks_unnamed(struct str name, const struct str *bases, size_t n, bo
 	return n && bsearch(&name, bases, n, sizeof(*bases), base_cmp);
 }
 
-/* Each name that is shown is one name here. */
+/* *out: no two names are shown as the same text. */
 static enum err_code are_distinct(const struct totals *t, bool *out, struct err *err)
 {
 	struct str *bases = malloc(((size_t)t->names.n + 1) * sizeof(*bases));
@@ -316,8 +316,9 @@ static bool drops_frames(const struct rollup_builder *b)
 }
 
 /*
- * Costs by name are asked of amounts only: levels are rounded by stack. And where no cell is
- * negative, as then their sum is that of their magnitudes, which percentages refer to.
+ * True if some type is of amounts and no cell of such a type is negative. Costs by name are used
+ * for amounts only, as levels are rounded by stack. Without negative cells the sum is that of the
+ * magnitudes, which percentages refer to.
  */
 static bool has_amounts(const struct rollup_builder *b)
 {
@@ -335,38 +336,6 @@ static bool has_amounts(const struct rollup_builder *b)
 }
 
 /* ---- the record ---- */
-
-static enum err_code write_totals(struct totals *t, struct buf *out, struct err *err)
-{
-	struct rollup_builder *b = t->b;
-	uint16_t order[ROLLUP_COLUMNS_MAX];
-	uint64_t *keys = NULL;
-	uint32_t *places = NULL, n;
-	int128 *column = NULL;
-	enum err_code rc;
-
-	if ((rc = rollup_builder_head(b, ROLLUP_RECORD_FUNCTIONS, out, order, err)))
-		return rc;
-	if (!rollup_table_sort(&t->names, &keys, &places, &n) ||
-		!(column = malloc(((size_t)n + 1) * sizeof(*column)))) {
-		rc = err_nomem(err, "rollup");
-		goto out;
-	}
-	cells_begin(&b->encoder, keys, n);
-	for (uint32_t c = 0; c < b->columns_n * 2; c++) {
-		const int128 *from = t->names.columns[order[c / 2] * 2u + c % 2];
-
-		for (uint32_t i = 0; i < n; i++)
-			column[i] = from[places[i]];
-		cells_column(&b->encoder, column, false);
-	}
-	rc = cells_end(&b->encoder, out, err);
-out:
-	free(keys);
-	free(places);
-	free(column);
-	return rc;
-}
 
 enum err_code rollup_builder_encode_functions(
 	struct rollup_builder *b, struct buf *out, bool *any, struct err *err)
@@ -392,7 +361,7 @@ enum err_code rollup_builder_encode_functions(
 			rc = sum_column(
 				&t, b->table.columns[c], t.names.columns[c * 2u], t.names.columns[c * 2u + 1], err);
 	if (!rc)
-		rc = write_totals(&t, out, err);
+		rc = rollup_builder_write(b, ROLLUP_RECORD_FUNCTIONS, &t.names, out, err);
 out:
 	totals_release(&t);
 	return rc;

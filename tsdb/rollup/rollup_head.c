@@ -57,8 +57,8 @@ void rollup_list_join(struct rollup_list *into, const struct rollup_list *from)
 	into->samples += from->samples;
 }
 
-/* Which of equal ones is taken must not depend on the order of joining: the earlier, and of those
- * that end together (of two series) the larger last. */
+/* The choice among equal ones must not depend on the order of joining: it is the earlier one; of
+ * two that end together (of two series) the larger last value counts. */
 void rollup_sums_join(struct rollup_sums *into, const struct rollup_sums *from, int64_t into_end_ns,
 	int64_t from_end_ns)
 {
@@ -207,7 +207,7 @@ static int header_cmp(const void *x, const void *y)
 	return (a > b) - (a < b);
 }
 
-/* The headers of its lists: those of the list if there is one, else of all joined. */
+/* The headers of its lists: those of the list if there is only one, else all of them, joined. */
 static bool fill_headers(struct rollup_head *h, uint32_t i, struct rollup_column *column)
 {
 	uint32_t lists = 0, *v;

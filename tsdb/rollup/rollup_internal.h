@@ -130,12 +130,13 @@ MUST_CHECK enum err_code rollup_builder_note(
 /* Its total in a column of the builder. */
 void rollup_builder_total(
 	struct rollup_builder *b, uint32_t column, const struct rollup_row *row, int64_t total);
-/* Cells into the table whose symbols are there: ERR_CORRUPT otherwise. */
+/* Puts cells into the table. ERR_CORRUPT: some symbols are missing. */
 MUST_CHECK enum err_code rollup_builder_find(struct rollup_builder *b, const uint32_t *stacks,
 	const uint32_t *sets, uint32_t n, struct err *err);
 MUST_CHECK enum err_code rollup_builder_settle(struct rollup_builder *b, struct err *err);
-/* The head, columns in their order: order[i] is the builder's column that comes i-th. */
-MUST_CHECK enum err_code rollup_builder_head(struct rollup_builder *b, enum rollup_record record,
-	struct buf *out, uint16_t order[ROLLUP_COLUMNS_MAX], struct err *err);
+/* Writes a whole record: the head, then the table's cells that are not 0 in all columns. For
+ * ROLLUP_RECORD_FUNCTIONS the table has two columns, flat and cum, for each of the builder's. */
+MUST_CHECK enum err_code rollup_builder_write(struct rollup_builder *b, enum rollup_record record,
+	const struct rollup_table *t, struct buf *out, struct err *err);
 
 #endif

@@ -6,9 +6,7 @@
 #include "tsdb/columns/varints.h"
 #include "tsdb/rollup/rollup_cells.h"
 
-/* Cells as rollup_cells.c wrote them: parsing, and readers that go from batch to batch. */
-#define CELLS_LABELS 1u
-#define CELLS_SHARED 0x80u
+/* Reads the cells that rollup_cells.c writes: parsing, and readers of batches. */
 
 static enum err_code corrupt(struct err *err, const char *what)
 {
@@ -44,7 +42,7 @@ static bool reserve(struct cells_view *v, uint32_t columns_n)
 	return true;
 }
 
-/* raw_min, raw_max: what so many cells can take before compression. */
+/* raw_min, raw_max: bounds of the bytes of so many cells before compression. */
 static bool read_frame_head(
 	struct cursor *in, struct cells_frame *f, uint64_t raw_min, uint64_t raw_max)
 {

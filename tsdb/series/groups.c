@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "tsdb/symbols/intern.h"
-
 /*
  * Labels that tell instances of one service apart, by job. Series that differ in them only are a
  * group: rollups are kept of groups too.

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/map.h"
+#include "tsdb/symbols/symbols.h"
 
 enum err_code series_index_open(uint64_t series_max, struct series_index **out, struct err *err)
 {
@@ -286,16 +288,23 @@ enum series_kind series_name_kind(struct series_index *x, struct str name)
 	return kind;
 }
 
+enum err_code series_check_kind(
+	struct str name, enum series_kind is, enum series_kind wanted, struct err *err)
+{
+	assert(wanted != SERIES_NONE);
+	if (is == SERIES_NONE || is == wanted)
+		return ERR_OK;
+	return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is a name of %s, and of nothing else",
+		STR_ARG(name), is == SERIES_NUMBERS ? "numbers" : "profiles");
+}
+
 static enum err_code check_kind_locked(
 	const struct series_index *x, struct labels labels, const struct job *job, struct err *err)
 {
 	struct str name = labels_get(labels, STR(LABEL_NAME));
-	enum series_kind kind = name_kind_locked(x, name);
 
-	if (kind == SERIES_NONE || kind == (job ? SERIES_PROFILES : SERIES_NUMBERS))
-		return ERR_OK;
-	return err_set(err, ERR_INVALID, "\"" STR_FMT "\" is a name of %s, and of nothing else",
-		STR_ARG(name), job ? "numbers" : "profiles");
+	return series_check_kind(
+		name, name_kind_locked(x, name), job ? SERIES_PROFILES : SERIES_NUMBERS, err);
 }
 
 /* ---- adding and removing ---- */
@@ -322,7 +331,7 @@ static struct str put_str(char **at, struct str s)
 	return copy;
 }
 
-/* A million of them is what a head may have: no more memory than they need. */
+/* A head may have a million of them: they take no more memory than they need. */
 static struct series *series_make(struct labels labels, uint32_t id, struct job *job)
 {
 	size_t bytes = sizeof(struct series) + labels.n * sizeof(struct label);
@@ -411,7 +420,7 @@ static void forget_removed(struct series_index *x)
 	x->removed = 0;
 }
 
-/* So are names and values when half of them have no series any more. */
+/* Names and values are made anew too, when half of them have no series. */
 static void forget_values(struct series_index *x)
 {
 	struct series_index fresh = { 0 };

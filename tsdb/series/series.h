@@ -18,7 +18,7 @@
 
 #include "base/labels.h"
 #include "tsdb/columns/delta.h"
-#include "tsdb/symbols/partition.h"
+#include "tsdb/symbols/segvec.h"
 
 #define SERIES_LABELS_MAX 128u
 #define SERIES_LABEL_BYTES_MAX (64u << 10) /* all names and values of one series */
@@ -73,6 +73,9 @@ enum series_kind {
 	SERIES_NUMBERS,
 };
 enum series_kind series_name_kind(struct series_index *x, struct str name);
+/* ERR_INVALID: the name's series are of the other kind. */
+MUST_CHECK enum err_code series_check_kind(
+	struct str name, enum series_kind is, enum series_kind wanted, struct err *err);
 /* Finds the series or adds it, and counts its uses up. id SYM_NONE: the next free one; a name that
  * has series of the other kind is then ERR_INVALID. job NULL: numeric. */
 MUST_CHECK enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id,

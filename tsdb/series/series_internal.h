@@ -6,6 +6,7 @@
 #ifndef TSDB_SERIES_SERIES_INTERNAL_H
 #define TSDB_SERIES_SERIES_INTERNAL_H
 
+#include "base/map.h"
 #include "tsdb/series/series.h"
 
 /* The series of one label value, ascending by id. */

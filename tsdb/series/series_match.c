@@ -1,4 +1,5 @@
 #include "tsdb/series/series_internal.h"
+#include "tsdb/symbols/segvec.h"
 
 /* Selecting series of the index by postings, and its names and values. */
 

@@ -25,7 +25,7 @@ static enum err_code mirror_file(
 
 	if (!from || !to)
 		return arena_fail(a, "mirror", err);
-	/* Not what LevelDB's repair put away in `lost`. */
+	/* Files that LevelDB's repair moved to `lost` do not count. */
 	if (stat(from, &st) == 0 && !S_ISREG(st.st_mode))
 		return ERR_OK;
 	if (str_has_suffix(name, STR(".ldb")) || str_has_suffix(name, STR(".sst")))
@@ -62,8 +62,8 @@ static bool same_names(const struct str *a, size_t a_n, const struct str *b, siz
 	return true;
 }
 
-/* A running server may replace tables meanwhile: then once more. A store that never rests
- * is taken as it was last, and LevelDB says what it misses. */
+/* A running server may replace tables meanwhile: then it is copied again. If the store never rests
+ * the last copy is used, and LevelDB reports missing files. */
 static enum err_code mirror_store(struct arena *a, struct str from, struct str to, struct err *err)
 {
 	struct str *names, *after;

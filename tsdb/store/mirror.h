@@ -1,8 +1,8 @@
 /*
- * Mirror: a copy of the head's stores to read from, where nothing may be written. LevelDB cannot
- * open a directory without writing to it, so tables, which never change, become symbolic links in a
+ * Mirror: a copy of the head's stores for reading without writing to the original. LevelDB cannot
+ * open a directory without writing to it. So tables, which never change, become symbolic links in a
  * temporary directory, and the rest, which is small, is copied. It works beside a running server
- * too, and then shows a moment of it.
+ * too, and then shows one moment of it.
  *
  * Errors:  ERR_IO, ERR_NOMEM, ERR_NOT_FOUND (no such directory).
  * Threads: a value; no sharing.

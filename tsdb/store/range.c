@@ -13,10 +13,8 @@ struct range_file {
 	char path[];
 };
 
-/*
- * pread and not a mapping: a file that is cut off below us, or a disk that gives up, is then an
- * error of one read and no signal to the process.
- */
+/* pread instead of a mapping: if the file is cut off or the disk fails, one read gets an error
+ * instead of the process a signal. */
 static enum err_code file_read(
 	struct range_reader *r, uint64_t offset, size_t n, void *into, struct err *err)
 {

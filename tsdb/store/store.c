@@ -63,7 +63,7 @@ void store_cache_close(struct store_cache *c)
 		leveldb_cache_destroy((leveldb_cache_t *)c);
 }
 
-/* leveldb_cache_t is a struct of one pointer, which LevelDB's C interface keeps to itself. */
+/* leveldb_cache_t is a struct of one pointer, which LevelDB's C interface does not declare. */
 void *store_cache_leveldb(struct store_cache *c)
 {
 	void *cache = NULL;

@@ -1,16 +1,17 @@
 /*
- * Store: one LevelDB, with a checksum of our own on every record.
+ * Store: one LevelDB, with a second checksum on every record.
  *
- * Why a second checksum: LevelDB's own repair reads its logs without verifying them, and an
- * iterator passes silently over a damaged page. A record carries the hash of its key and value, so
- * whatever comes out of here is a record that was put, however the store was salvaged; what is
- * missing shows in the status. The hash begins with the store's identity, a random number: a file
- * of another store in this one's place is not believed either.
+ * Why a second checksum: LevelDB's repair reads its logs without verifying them, and an iterator
+ * passes silently over a damaged page. A record carries the hash of its key and value, so only
+ * records that were put come out, however the store was salvaged; missing ones show in the status.
+ * The hash begins with the store's identity, a random number: so a file of another store in this
+ * one's place is refused too.
  *
  * Errors:    ERR_CORRUPT (LevelDB says so, or a record's checksum), ERR_IO (all else that LevelDB
- * says), ERR_NOMEM. Ownership: snapshots and iterators end before their store; what an iterator
- * shows lives until its next step. Threads:   a store by any number; batches and iterators by one
- * at a time.
+ *            says), ERR_NOMEM.
+ * Ownership: snapshots and iterators end before their store; what an iterator shows lives until its
+ *            next step.
+ * Threads:   a store by any number; batches and iterators by one at a time.
  */
 #ifndef TSDB_STORE_STORE_H
 #define TSDB_STORE_STORE_H
@@ -30,7 +31,7 @@ void store_cache_close(struct store_cache *c);
 void *store_cache_leveldb(struct store_cache *c); /* the leveldb::Cache in it, for tables; lent */
 
 /*
- * What can be made to fail. The real one is store_leveldb; tests have one that refuses batches,
+ * Operations that tests make fail. The real ones are store_leveldb; those of tests refuse batches,
  * before or after they reach the disk.
  */
 struct store_ops {
@@ -47,28 +48,25 @@ void *store_shadow_env(struct store_shadow *s);
 void store_shadow_close(struct store_shadow *s); /* NULL is fine */
 extern const struct store_ops store_leveldb;
 
-/* Creates it where it is missing. ops NULL: store_leveldb. */
+/* Creates the store if it is missing. ops NULL: store_leveldb. */
 MUST_CHECK enum err_code store_open(const char *dir, struct store_cache *cache,
 	const struct store_ops *ops, struct store **out, struct err *err);
-/* The same of one that is there, where the disk has no room: nothing is written to the disk, and
- * what is put is gone when it is closed. */
+/* Opens an existing store on a full disk: nothing is written to the disk, and all puts are lost
+ * when it is closed. */
 MUST_CHECK enum err_code store_open_shadow(const char *dir, struct store_cache *cache,
 	const struct store_ops *ops, struct store **out, struct err *err);
-/* The error of an open or a write says that the disk has no room. */
+/* True if the error of an open or a write says that the disk is full. */
 bool store_is_full(const struct err *err);
 void store_close(struct store *s); /* NULL is fine */
 /* The identity that records read from now on must have; 0 at first. */
 void store_set_identity(struct store *s, uint64_t identity);
 const char *store_dir(const struct store *s);
-/*
- * Each table is the one that MANIFEST means: its size, its first and last key. LevelDB looks at
- * them only when it reads them, and believes whatever table has the name. ERR_CORRUPT says
- * which is not, or has an end that cannot be read.
- */
+/* Checks that each table is the one that MANIFEST names: its size, its first and last key. LevelDB
+ * opens a table only when it reads it, and accepts any table with the name. ERR_CORRUPT names a
+ * wrong table, or one whose end cannot be read. */
 MUST_CHECK enum err_code store_check_tables(struct store *s, struct err *err);
 char *store_property(struct store *s, const char *name); /* LevelDB's; free() it; NULL: none */
-/* Brings a closed store that does not open into an order in which it does, with what could be read.
- */
+/* Repairs a closed store that does not open; it keeps all that could be read. */
 MUST_CHECK enum err_code store_repair(const char *dir, struct err *err);
 
 struct store_batch *store_batch_open(void); /* NULL: out of memory */
@@ -77,8 +75,8 @@ void store_batch_clear(struct store_batch *b);
 void store_batch_set_identity(struct store_batch *b, uint64_t identity); /* of what is put then */
 /* The value gets its checksum appended. */
 void store_batch_put(struct store_batch *b, struct str key, struct buf *value);
-/* The same, and a copy for whoever keeps it a second time: key and record, each as a string with
- * its length in front, one after the other. */
+/* The same, and a copy for a second place: key and record, each as a string with its length in
+ * front, one after the other. */
 void store_batch_put_twice(struct store_batch *b, struct str key, struct buf *value);
 struct str store_batch_copies(const struct store_batch *b);
 void store_batch_put_record(struct store_batch *b, struct str key, struct str record);
@@ -87,8 +85,8 @@ MUST_CHECK enum err_code store_record_value(
 	struct str key, struct str record, uint64_t identity, struct str *value, struct err *err);
 void store_batch_append(struct store_batch *to, const struct store_batch *from);
 size_t store_batch_bytes(const struct store_batch *b);
-/* All of it or nothing, synced. After an error nothing may be believed to be stored: close, reopen,
- * look. */
+/* All of it or nothing, synced. After an error it is not known what was stored: close, reopen, and
+ * compare. */
 MUST_CHECK enum err_code store_write(struct store *s, struct store_batch *b, struct err *err);
 
 struct store_snapshot *store_snapshot_open(struct store *s);
@@ -106,7 +104,7 @@ struct str store_iter_record(const struct store_iter *it); /* the value with its
 /* ERR_CORRUPT: this record's checksum is wrong; the iterator can go on. */
 MUST_CHECK enum err_code store_iter_value(
 	const struct store_iter *it, struct str *out, struct err *err);
-/* ERR_OK, or what was passed over so far. */
+/* ERR_OK, or the first damage that was passed over. */
 MUST_CHECK enum err_code store_iter_status(const struct store_iter *it, struct err *err);
 
 /* ERR_NOT_FOUND; *out is appended to. */

@@ -1,7 +1,7 @@
 /*
- * LevelDB's files, but that tables are read by pread instead of mapped: what a mapping shows counts
- * as ours while the kernel keeps it (a compaction maps all that it joins), and a disk that fails
- * under a mapping ends the process by a signal, where a read gives an error.
+ * LevelDB's files, with tables read by pread instead of mapped. Mapped pages count as our memory
+ * while the kernel keeps them (a compaction maps all its tables), and if the disk fails under a
+ * mapping a signal ends the process, while a read returns an error.
  */
 extern "C" {
 #include "tsdb/store/store.h"

@@ -54,7 +54,7 @@ static int piece_at(struct str log, size_t at, size_t *next)
 	return p[6];
 }
 
-/* Lengths may be bad as well, so each byte is looked at. */
+/* Lengths may be bad as well, so each byte is checked. */
 static bool record_begins_behind(struct str log, size_t at)
 {
 	size_t next;

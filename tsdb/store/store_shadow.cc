@@ -1,8 +1,8 @@
 /*
- * A store over a disk that has no room. LevelDB cannot open a directory without writing to it: the
+ * A store on a full disk. LevelDB cannot open a directory without writing to it: the
  * log becomes a table, MANIFEST and CURRENT are made anew, old files are removed. Here all of that
- * happens in memory: files that are written are kept there, files that are removed are passed over,
- * and the directory stays as it is. What is read comes from memory or from the disk.
+ * happens in memory: written files are kept there, removed files are hidden, and the directory
+ * stays as it is. Reads come from memory or from the disk.
  *
  * LevelDB would also join tables, and read half of a window into memory for it: beyond a bound
  * writing fails, which stops that and nothing else.

@@ -62,7 +62,7 @@ bool add_key(std::string *out, const leveldb::Slice &key)
 	return true;
 }
 
-/* A page at either end that cannot be read says nothing about which table this is. */
+/* A page at either end that cannot be read does not identify the table. */
 leveldb::Status describe(leveldb::Env *env, const std::string &path, std::string *first,
 	std::string *last, uint64_t *size)
 {

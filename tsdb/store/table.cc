@@ -98,7 +98,7 @@ leveldb::Status table_file::Read(
 	return leveldb::Status::OK();
 }
 
-/* LevelDB's message behind the file's name, unless it is the range reader's, which has it. */
+/* LevelDB's message behind the file's name; a message of the range reader has the name already. */
 static enum err_code failed(
 	const leveldb::Status &s, const char *name, const char *where, struct err *err)
 {
@@ -129,7 +129,7 @@ static enum err_code start(struct table *t, struct store_cache *cache, struct er
 	if ((rc = table_read_footer(
 			 tail->ptr + tail->len - TABLE_FOOTER_BYTES, bytes, &meta, &index, t->r->name, err)))
 		return rc;
-	if (index.offset != tail->at) /* of a spare: the file's own is read from there */
+	if (index.offset != tail->at) /* of a spare: the end in the file is read from there */
 		return err_set(err, ERR_CORRUPT, "%s: index page: not where it must be", t->r->name);
 	if (tail->ptr[index.size] != 0)
 		return err_set(err, ERR_CORRUPT, "%s: index page: says it is compressed", t->r->name);
@@ -148,7 +148,7 @@ static enum err_code start(struct table *t, struct store_cache *cache, struct er
 	return rc;
 }
 
-/* The file's own end is of no use: *own says why. */
+/* The end in the file cannot be used; *own says why. */
 static enum err_code start_spare(struct table *t, struct str spare, struct store_cache *cache,
 	const struct err *own, struct err *damaged, struct err *err)
 {
@@ -172,7 +172,7 @@ static enum err_code start_spare(struct table *t, struct str spare, struct store
 	return ERR_OK;
 }
 
-/* The file's own end is in use; the spare is only looked at so that its loss is known in time. */
+/* The end in the file is in use; the spare is checked only so that its loss is known in time. */
 static void check_spare(const struct table *t, struct str spare, struct err *damaged)
 {
 	const struct tail *tail = &t->file.tail;

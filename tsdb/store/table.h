@@ -6,9 +6,9 @@
  * when it is read; pages are cached within the budget of the store cache. A page that is damaged
  * makes a LevelDB iterator pass over it silently, so every answer here comes with a status.
  *
- * What follows the last data page (index, footer) exists twice: the *spare* is a copy that the
- * writer hands out and that the caller keeps in another file. With it a table is readable where its
- * end is damaged or cut off: all pages that are whole.
+ * The bytes behind the last data page (index, footer) exist twice: the *spare* is a copy that the
+ * writer hands out and that the caller keeps in another file. If the end is damaged or cut off, the
+ * spare makes all pages readable that are whole.
  *
  * Units:     sizes in bytes.
  * Errors:    ERR_CORRUPT (a checksum, an order), ERR_IO, ERR_NOMEM. Messages of reading begin with
@@ -29,12 +29,12 @@ struct table;
 struct table_iter;
 struct table_writer;
 
-#define TABLE_PAGE_BYTES (16u << 10) /* a value that is larger has a page of its own */
+#define TABLE_PAGE_BYTES (16u << 10) /* a larger value has a separate page */
 
 /*
- * spare: as table_writer_finish gave it; empty: none. The end of the table is believed first, the
- * spare where that cannot be used; *damaged then says why (ERR_OK: all is well). It also says when
- * the end is whole and the spare is damaged or another's: nothing is lost yet.
+ * spare: as table_writer_finish gave it; empty: none. The end of the table is tried first, then the
+ * spare; *damaged says why (ERR_OK: all is well). It also says if the end is whole and the spare is
+ * damaged or another table's: nothing is lost yet.
  */
 MUST_CHECK enum err_code table_open(struct range_reader *r, struct str spare,
 	struct store_cache *cache, struct table **out, struct err *damaged, struct err *err);
@@ -49,7 +49,7 @@ void table_iter_next(struct table_iter *it);
 bool table_iter_valid(const struct table_iter *it);
 struct str table_iter_key(const struct table_iter *it);
 struct str table_iter_value(const struct table_iter *it);
-/* ERR_OK, or ERR_CORRUPT for what was passed over since it was opened. */
+/* ERR_OK, or ERR_CORRUPT: damage was passed over since it was opened. */
 MUST_CHECK enum err_code table_iter_status(const struct table_iter *it, struct err *err);
 /* One value, appended to *out; ERR_NOT_FOUND (only where the table is whole there). */
 MUST_CHECK enum err_code table_get(

@@ -1,9 +1,9 @@
 /*
- * What a table's end says is checked here before LevelDB may follow it.
+ * Checks the end of a table before LevelDB uses it.
  *
- * LevelDB allocates what a handle says before it reads, and the checksum of an index only says that
- * somebody computed it; so a file made to harm us could make it allocate without bound, or read
- * outside of what it allocated (size + 5 can wrap). The rule is strict because writers leave no
+ * LevelDB allocates the size in a handle before it reads, and anybody can compute the checksum of
+ * an index. So a hostile file could make it allocate without bound, or read outside its allocation
+ * (size + 5 can wrap). The rule is strict because writers leave no
  * freedom: pages follow each other without gap from offset 0 to the meta page, each index entry is
  * a restart point, the index page ends where the footer begins. All handles that LevelDB will ever
  * follow are those, so together they cannot ask for more than the file has.

@@ -21,7 +21,7 @@ struct table_handle {
 /* footer: the last TABLE_FOOTER_BYTES of a file of `bytes`. The index page ends where it begins. */
 MUST_CHECK enum err_code table_read_footer(const char *footer, uint64_t bytes,
 	struct table_handle *meta, struct table_handle *index, const char *name, struct err *err);
-/* page: without trailer, its checksum verified. Is what it says possible? */
+/* Checks the index page. page: without trailer, its checksum verified. */
 MUST_CHECK enum err_code table_check_index(
 	struct str page, struct table_handle meta, const char *name, struct err *err);
 

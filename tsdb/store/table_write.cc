@@ -20,12 +20,11 @@ extern "C" {
 
 #define WRITE_BYTES (256u << 10) /* per write call */
 
-/* What LevelDB's builder appends goes out in large writes; the first error stays. */
+/* Collects what LevelDB's builder appends into large writes; keeps the first error. */
 struct out_file final : leveldb::WritableFile {
 	leveldb::Status Append(const leveldb::Slice &data) override;
 	leveldb::Status Close() override { return leveldb::Status::OK(); }
-	/* Called after each page: that is for readers of a growing file, of which there are none.
-	 */
+	/* Called after each page, for readers of a growing file; there are none. */
 	leveldb::Status Flush() override { return leveldb::Status::OK(); }
 	leveldb::Status Sync() override { return leveldb::Status::OK(); }
 	enum err_code put_out();
@@ -127,7 +126,7 @@ enum err_code table_writer_put(
 	if (buf_failed(&w->last))
 		return err_nomem(err, w->path.c_str());
 	w->any = true;
-	/* A large value shares its page with nobody: who wants its neighbours need not read it. */
+	/* A large value has a separate page, so that reading its neighbours does not read it. */
 	if (value.len >= TABLE_PAGE_BYTES)
 		w->builder->Flush();
 	if (!w->file.rc)

@@ -14,6 +14,7 @@
 #ifndef TSDB_SYMBOLS_DERIVE_H
 #define TSDB_SYMBOLS_DERIVE_H
 
+#include "base/arena.h"
 #include "tsdb/symbols/symbols.h"
 
 struct derived;
@@ -29,8 +30,8 @@ MUST_CHECK enum err_code derive_open(struct arena *a, struct arena *scratch,
 uint32_t derive_location(struct derived *d, const struct sym_location *l);
 uint32_t derive_header(struct derived *d, const struct sym_header *h);
 /*
- * The node of this parent and location: ids rise, so a parent must be made before its children.
- * Where the base's node was not recursive this one cannot be: may_recur false says so.
+ * The node of this parent and location. Ids rise, so a parent must be made before its children.
+ * may_recur false: the base's node was not recursive, so this one is not either.
  */
 uint32_t derive_node(struct derived *d, uint32_t parent, uint32_t location, bool may_recur);
 struct partition *derive_partition(struct derived *d);

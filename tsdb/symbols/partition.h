@@ -101,10 +101,8 @@ MUST_CHECK enum err_code sym_intern_label_set(struct partition *p, const struct 
 	uint32_t *id, bool *overflow, struct err *err);
 MUST_CHECK enum err_code sym_intern_header(
 	struct partition *p, const struct sym_header *h, uint32_t *id, struct err *err);
-/*
- * Locations by what a profile says of them before any name is looked up: address, mapping, number
- * of lines and first line number. Of l->lines only the first line's number is read.
- */
+/* The hint of a location, which needs no names: address, mapping, number of lines and first line
+ * number. Of l->lines only the first line's number is read. */
 uint64_t sym_hint_hash(const struct sym_location *l);
 void sym_hint_prefetch(const struct partition *p, uint64_t hash);
 /* The location that has this hint and was the first, or MAP_NONE. */
@@ -113,10 +111,8 @@ uint32_t sym_hint(const struct partition *p, const struct sym_location *l);
 uint32_t sym_hint_guess(const struct partition *p, uint64_t hash);
 void sym_label_set_sort(struct sym_label *v, uint32_t n);
 
-/*
- * Loading: gives content the id it has on disk. What is there under that id must be equal:
- * ERR_CORRUPT otherwise, and where it refers to something that is not there.
- */
+/* Loading: gives content the id it has on disk. ERR_CORRUPT: the id has other content, or the
+ * content refers to something that is missing. */
 union sym_content {
 	struct str string;
 	struct sym_mapping mapping;
@@ -141,7 +137,7 @@ bool sym_content_complete(const struct partition *p, enum sym_kind kind, uint32_
 	const union sym_content *c); /* what it refers to is there */
 /* The ids it refers to are given to nothing new. */
 void sym_content_reserve(struct partition *p, enum sym_kind kind, const union sym_content *c);
-/* The name that a function of p is shown under, if that is not its own; notes that p has such. */
+/* The name that a function of p is shown under, if it differs; notes that p has such a name. */
 bool sym_shown_name(struct partition *p, const struct sym_function *f, struct buf *out);
 uint64_t sym_hash_types(const struct sym_header *h);
 bool sym_same_types(const struct sym_header *a, const struct sym_header *b);

@@ -86,7 +86,7 @@ bool segvec_put(struct segvec *v, uint32_t id, const void *item);
 /*
  * Bits: a growing set of ids. A bit that was never set reads as false.
  *
- * Threads: none of its own; its user's lock guards it.
+ * Threads: the user's lock guards it.
  */
 struct bits {
 	uint64_t *w;

@@ -1,15 +1,15 @@
 /*
- * Stored symbols: which symbols of a partition a window's store has already. Each window stores
- * every symbol that its rows use, once, so that it needs no other: to drop it is to delete its
- * directory.
+ * Stored symbols: the symbols of a partition that a window's store has already. Each window stores
+ * every symbol that its rows use, once, so that it needs no other window, and dropping it is
+ * deleting its directory.
  *
  * stored_add finds all that a row uses and the store lacks. The record of these symbols goes into
  * the same batch as the row; if the batch is not queued, stored_rollback takes them back. A record
  * refers only to symbols of itself and of records with lower numbers: reading in that order finds
  * everything in place.
  *
- * Errors:  ERR_NOMEM; ERR_CORRUPT where a record cannot be read.
- * Threads: under the partition's lock; symbols_load_record while nobody else has the partition.
+ * Errors:  ERR_NOMEM; ERR_CORRUPT: a record cannot be read.
+ * Threads: under the partition's lock; symbols_load_record while the partition has one user.
  * Source:  tsdb/FORMAT.md, "Symbols".
  */
 #ifndef TSDB_SYMBOLS_STORED_H

@@ -163,8 +163,7 @@ static const void *array_dup(struct partition *p, const void *v, size_t n, size_
 	return copy;
 }
 
-/* The header's distinct types get a number of their own: what a series' types are is asked often.
- */
+/* Distinct lists of types are numbered, as the types of a series are needed often. */
 static bool typeset_eq(const void *ctx, const void *key, uint32_t id)
 {
 	const struct partition *p = ctx;
@@ -318,7 +317,7 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 		hash = sym_hint_hash(&c->location);
 	if (!put_item(p, kind, id, c, recursive))
 		return err_nomem(err, "symbols");
-	/* Should this fail the content gets another id when it is met again: more memory, nothing
+	/* If this fails the content gets another id when it comes again: more memory, nothing
 	 * wrong. */
 	if (p->lookup) {
 		if (kind == SYM_NODE)

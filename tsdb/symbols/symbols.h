@@ -13,14 +13,14 @@
  * never change meaning.
  *
  * Threads: one writer at a time (partition lock, taken inside db_append). Readers take no lock:
- * what is there is immutable and its storage never moves. Limits:  nodes, functions, strings and
- * label sets per partition; passing one is ERR_LIMIT for that profile.
+ *          symbols are immutable and their storage never moves.
+ * Limits:  nodes, functions, strings and label sets per partition; passing one is ERR_LIMIT for
+ *          that profile.
  */
 #ifndef TSDB_SYMBOLS_SYMBOLS_H
 #define TSDB_SYMBOLS_SYMBOLS_H
 
-#include "base/labels.h"
-#include "proto/pprof.h"
+#include "base/str.h"
 
 #define SYM_NONE UINT32_MAX
 
@@ -48,7 +48,7 @@ struct sym_mapping {
 struct sym_function {
 	uint32_t name, system_name, filename; /* strings */
 	int64_t start_line;
-	const void *shown; /* not stored: sym_function_name's, where it is not `name` */
+	const void *shown; /* not stored: the result of sym_function_name, if it is not `name` */
 };
 
 /* Packed: there are as many as code addresses. A profile with a wider column is refused. */
@@ -102,11 +102,9 @@ struct sym_header {
 struct str partition_name(const struct partition *p); /* the job */
 uint32_t partition_index(const struct partition *p); /* dense, for arrays over partitions */
 
-/*
- * Counts as published now. Not every id below is there: symbols that no loaded block or window uses
- * are holes, and may be filled at any time. Whoever goes through all ids asks sym_exists for each;
- * what rows and symbols refer to is there.
- */
+/* Counts as published now. Some ids below are holes: symbols that no loaded block or window uses,
+ * which may be filled at any time. A walk over all ids asks sym_exists for each; ids in rows and
+ * symbols are there. */
 bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id);
 uint32_t sym_nodes_n(const struct partition *p);
 uint32_t sym_functions_n(const struct partition *p);

@@ -2,10 +2,8 @@
 
 #include <inttypes.h>
 
-/*
- * A profile to ids. Only what samples use is looked up, each thing once: the profile's indexes have
- * arrays of ids beside them.
- */
+/* Turns a profile into ids. Only content that samples use is looked up, each once: arrays of ids
+ * lie beside the profile's indexes. */
 static uint32_t *id_array(struct arena *a, uint32_t n)
 {
 	uint32_t *v = arena_alloc_raw(a, n ? n : 1, sizeof(*v));
@@ -47,10 +45,8 @@ static enum err_code function_id(struct intern *in, uint32_t at, uint32_t *id)
 	return ERR_OK;
 }
 
-/*
- * Most locations were here before. Then it is quicker to compare the names with those of the one it
- * looks like than to look up each by its hash.
- */
+/* Most locations are known already. Then comparing the names with those of the candidate is quicker
+ * than looking up each by its hash. */
 static bool same_string(struct intern *in, uint32_t at, uint32_t id)
 {
 	if (in->strings[at] == SYM_NONE && str_eq(sym_string(in->p, id), in->f->strings[at]))
@@ -71,7 +67,7 @@ static bool same_function(struct intern *in, uint32_t at, uint32_t id)
 	return in->functions[at] == id;
 }
 
-/* Address, mapping and lines: what a location is looked up by. */
+/* Address, mapping and lines: the key of a location. */
 static struct sym_location location_of(
 	const struct intern *in, const struct pprof_location *from, const struct sym_line *first)
 {
@@ -89,8 +85,8 @@ static struct sym_location location_of(
 }
 
 /*
- * What each location will be compared with, and all that a comparison reads into the cache. One
- * location after the other would wait six times, for map, location, line, function, string, text.
+ * Finds the candidate for each location and prefetches all that the comparison reads. One location
+ * after the other would wait six times: for map, location, line, function, string, text.
  */
 static enum err_code guess_locations(struct intern *in)
 {

@@ -3,7 +3,7 @@
 
 /* Reading a partition. No lock is taken: published symbols do not change. */
 
-/* Who has the symbols that a derived partition shares. */
+/* The partition that owns the symbols; a derived one shares those of its base. */
 static inline const struct partition *shared(const struct partition *p)
 {
 	return __builtin_expect(p->derived != NULL, 0) ? derived_base(p->derived) : p;

@@ -9,7 +9,7 @@
  */
 struct look {
 	uint64_t hash;
-	uint32_t sample, shared; /* frames from the root that are those of the look before */
+	uint32_t sample, shared; /* frames from the root that equal those of the lookup before */
 	uint32_t guess;
 };
 

@@ -4,10 +4,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-/*
- * Ids of one partition in another, each looked up once: an array per kind holds what is known. A
- * stack is walked up to where it is known, then made downwards.
- */
+/* Ids of one partition in another, each looked up once: an array per kind holds the known ones. A
+ * stack is walked up to a known node, then made downwards. */
 struct memo {
 	uint32_t *v; /* id + 1; 0: not known yet */
 	uint32_t n;
@@ -55,7 +53,7 @@ bool translation_is(struct translation *t, struct partition *from, struct partit
 {
 	if (!t || t->id != to->id || t->from_epoch != from->epoch || t->to_epoch != to->epoch)
 		return false;
-	/* Either may have left memory and come back: an epoch's ids stay what they are. */
+	/* Either may have left memory and come back: the ids of an epoch do not change. */
 	t->from = from;
 	t->to = to;
 	return true;

@@ -11,13 +11,13 @@
 
 #include "tsdb/symbols/partition.h"
 
-/* Ids of one partition in another: content is found there, or made (`to` is locked by each call,
- * and complete). Both are pinned. What `from` lacks is ERR_CORRUPT. */
+/* Translates ids of one partition into those of another: content is found there, or made (each call
+ * locks `to`, which is complete). Both are pinned. ERR_CORRUPT: `from` lacks it. */
 struct translation;
 MUST_CHECK enum err_code translation_open(
 	struct partition *from, struct partition *to, struct translation **out, struct err *err);
 void translation_close(struct translation *t); /* NULL is fine */
-/* It is between these epochs; from now on between these tables of them. */
+/* The translation is between these epochs; from now on it uses these tables of them. */
 bool translation_is(struct translation *t, struct partition *from, struct partition *to);
 MUST_CHECK enum err_code translate_stack(
 	struct translation *t, uint32_t id, uint32_t *out, struct err *err);

@@ -4,7 +4,6 @@
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
 #include "tsdb/db.h"
-#include "tsdb/head/head_internal.h"
 
 TEST(a_deletion_needs_a_matcher_that_picks)
 {

@@ -6,11 +6,8 @@
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/block/block_internal.h"
 #include "tsdb/db.h"
-#include "tsdb/head/head_internal.h"
 #include "tsdb/read/querier_internal.h"
-#include "tsdb/read/select_internal.h"
 
 struct world {
 	char dir[64];

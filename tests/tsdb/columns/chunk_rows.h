@@ -6,7 +6,7 @@
 
 #include "base/map.h"
 #include "tests/check.h"
-#include "tsdb/columns/chunk.h"
+#include "tsdb/columns/row.h"
 #include "tsdb/symbols/partition.h"
 
 #define COLUMNS_MAX 6

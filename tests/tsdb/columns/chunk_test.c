@@ -1,4 +1,6 @@
 #include "tests/tsdb/columns/chunk_rows.h"
+#include "tsdb/columns/accum.h"
+#include "tsdb/columns/chunk.h"
 
 static const struct shape shapes[] = {
 	{ "no rows", 0, 0, 0, 0, false, false, 1, { ONES } },

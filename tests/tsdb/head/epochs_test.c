@@ -1,5 +1,6 @@
 /* Epochs of jobs: when one begins, that nothing is lost over it, and what stays in memory. */
 #include "tests/tsdb/head/epoch_world.h"
+#include "tsdb/head/epochs.h"
 
 #include <stdatomic.h>
 

@@ -17,7 +17,6 @@
 #include "tests/wait.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/db.h"
-#include "tsdb/head/head_internal.h"
 
 #define WINDOW_S 1000
 #define WINDOWS 2

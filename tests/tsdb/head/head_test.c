@@ -2,14 +2,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/metrics.h"
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
 #include "tests/wait.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/db.h"
-#include "tsdb/head/head_internal.h"
 #include "tsdb/read/querier_internal.h"
 
 static const char *const types[] = { "samples/count", NULL };

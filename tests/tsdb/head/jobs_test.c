@@ -1,6 +1,7 @@
 /* A job may have two ids: when all that had it could not be read at a start, it begins anew. */
 #include "tests/check.h"
 #include "tests/tsdb/town.h"
+#include "tsdb/catalog/jobs.h"
 
 static int ids_of(struct town *w, const char *name)
 {

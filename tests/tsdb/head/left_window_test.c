@@ -6,7 +6,6 @@
 #include "tests/check.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/block/block_internal.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/db.h"
 

@@ -1,7 +1,6 @@
 /* Estimated reads of a sum against real ones: head windows, blocks, and both. */
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
-#include "tsdb/block/block.h"
 
 #define T0 1036800 /* twelve whole days */
 #define EVERY 60

@@ -2,7 +2,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/fs.h"
 #include "base/map.h"
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
@@ -138,9 +137,10 @@ static enum err_code append_one(struct fixture *f, struct labels l, int64_t ts_s
 }
 
 /* Windows of an hour; in the first a profile of cpu and a number of up. */
-static bool open_with_both(struct fixture *f, int64_t raw_retention_ns, struct pprof **p)
+static bool open_with_both(struct fixture *f, int64_t raw_retention_ns)
 {
 	static const char *const one_type[] = { "samples/count", NULL };
+	const struct pprof *p;
 
 	if (!fixture_open(f))
 		return false;
@@ -148,8 +148,8 @@ static bool open_with_both(struct fixture *f, int64_t raw_retention_ns, struct p
 	f->o.raw_retention_ns = raw_retention_ns;
 	if (!fixture_reopen(f))
 		return false;
-	*p = profile_of(&f->arena, one_type, (const char *const[]){ "main 2", NULL });
-	CHECK_OK(append_wait(f->db, labels_of(&f->arena, "cpu", "x", "a"), 1000 * SEC, 10 * SEC, *p,
+	p = profile_of(&f->arena, one_type, (const char *const[]){ "main 2", NULL });
+	CHECK_OK(append_wait(f->db, labels_of(&f->arena, "cpu", "x", "a"), 1000 * SEC, 10 * SEC, p,
 				 NULL, true, NULL, &f->err),
 		&f->err);
 	CHECK_OK(append_one(f, labels_of(&f->arena, "up", "x", "a"), 1000, 1), &f->err);
@@ -194,33 +194,6 @@ TEST(numbers_read_back_through_restart_and_cut)
 	fixture_close(&f);
 }
 
-TEST(a_name_is_of_one_kind)
-{
-	struct fixture f;
-	struct pprof *p;
-
-	REQUIRE(open_with_both(&f, 0, &p));
-	/* in the head, then in a block alone */
-	for (int round = 0; round < 2; round++) {
-		CHECK_ERR(append_one(&f, labels_of(&f.arena, "cpu", "x", "a"), 400000, 1), &f.err,
-			ERR_INVALID, "\"cpu\" is a name of profiles, and of nothing else");
-		CHECK_ERR(append_one(&f, labels_of(&f.arena, "cpu", "x", "b"), 400000, 1), &f.err,
-			ERR_INVALID, "\"cpu\" is a name of profiles, and of nothing else");
-		CHECK_ERR(append_wait(f.db, labels_of(&f.arena, "up", "x", "a"), 400000 * SEC, 10 * SEC, p,
-					  NULL, true, NULL, &f.err),
-			&f.err, ERR_INVALID, "\"up\" is a name of numbers, and of nothing else");
-		CHECK_ERR(append_wait(f.db, labels_of(&f.arena, "up", "x", "c"), 400000 * SEC, 10 * SEC, p,
-					  NULL, true, NULL, &f.err),
-			&f.err, ERR_INVALID, "\"up\" is a name of numbers, and of nothing else");
-		if (round)
-			break;
-		REQUIRE_OK(append_one(&f, labels_of(&f.arena, "other", "", ""), 390000, 1), &f.err);
-		REQUIRE_OK(db_compact(f.db, &f.err), &f.err);
-		REQUIRE(fixture_reopen(&f));
-	}
-	fixture_close(&f);
-}
-
 TEST(numbers_are_refused_with_a_reason)
 {
 	struct labels nameless = { 0 };
@@ -248,9 +221,8 @@ TEST(numbers_are_refused_with_a_reason)
 TEST(raw_retention_keeps_numbers)
 {
 	struct fixture f;
-	struct pprof *p;
 
-	REQUIRE(open_with_both(&f, 3600 * SEC, &p));
+	REQUIRE(open_with_both(&f, 3600 * SEC));
 	REQUIRE_OK(append_one(&f, labels_of(&f.arena, "up", "x", "a"), 100000, 1), &f.err);
 	REQUIRE_OK(db_compact(f.db, &f.err), &f.err);
 	fixture_maintain(&f);

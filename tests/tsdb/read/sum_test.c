@@ -3,10 +3,8 @@
 #include "tests/check.h"
 #include "tests/tsdb/fixture.h"
 #include "tsdb/columns/chunk_bits.h"
-#include "tsdb/columns/varints.h"
 #include "tsdb/compact/compact_internal.h"
 #include "tsdb/db.h"
-#include "tsdb/head/head_internal.h"
 #include "tsdb/read/querier_internal.h"
 
 #define T0 1036800 /* twelve whole days */
