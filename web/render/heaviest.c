@@ -27,15 +27,26 @@ struct candidate {
 	int64_t total[2];
 };
 
+/* A stack node, in one candidate at a time. All that is looked at together is in one place. */
+struct stack {
+	uint32_t location; /* NONE: of a root, and of no stack */
+	uint32_t part;
+	uint32_t child, sibling;
+	uint32_t next; /* the next of the same candidate; while the profile is read: the caller */
+	uint32_t line; /* the candidate's frame: 0 is the innermost of the location */
+	int64_t self, total;
+};
+
+struct side {
+	int64_t self, total;
+};
+
 struct unfolding {
 	struct frame_tree *t;
 	struct stacks *parts;
-	uint32_t parts_n, sides;
-	/* Per stack node of all parts. Each is in one candidate at a time. */
-	uint32_t *location, *child, *sibling;
-	uint32_t *next; /* the next of the same candidate; while the profile is read: the caller */
-	uint32_t *line; /* the candidate's frame: 0 is the innermost of the location */
-	int64_t *self[2], *total[2];
+	uint32_t parts_n;
+	struct stack *stacks; /* of all parts */
+	struct side *base; /* per stack; NULL: not a diff */
 	struct candidate *v;
 	uint32_t n, cap;
 	uint32_t *heap, heap_n, heap_cap; /* candidates, the heaviest at the top */
@@ -97,32 +108,25 @@ static enum err_code find_stacks(struct unfolding *x, struct stacks *s,
 	return ERR_OK;
 }
 
-static enum err_code make_room(struct unfolding *x, uint32_t n, struct err *err)
+static enum err_code make_room(struct unfolding *x, bool is_diff, uint32_t n, struct err *err)
 {
-	struct arena *a = x->t->arena;
-	bool ok;
-
-	x->location = arena_alloc_raw(a, n, sizeof(*x->location));
-	x->child = arena_alloc_raw(a, n, sizeof(*x->child));
-	x->sibling = arena_alloc_raw(a, n, sizeof(*x->sibling));
-	x->next = arena_alloc_raw(a, n, sizeof(*x->next));
-	x->line = arena_array(a, uint32_t, n);
-	ok = x->location && x->child && x->sibling && x->next && x->line;
-	for (uint32_t side = 0; side < x->sides; side++) {
-		x->self[side] = arena_array(a, int64_t, n);
-		x->total[side] = arena_array(a, int64_t, n);
-		ok = ok && x->self[side] && x->total[side];
-	}
-	return ok ? ERR_OK : arena_fail(a, "flame graph", err);
+	x->stacks = arena_alloc_raw(x->t->arena, n, sizeof(*x->stacks));
+	if (is_diff)
+		x->base = arena_calloc(x->t->arena, n, sizeof(*x->base));
+	return x->stacks && (x->base || !is_diff) ? ERR_OK :
+												arena_fail(x->t->arena, "flame graph", err);
 }
 
 static void link_node(struct unfolding *x, uint32_t at, uint32_t location, uint32_t parent)
 {
-	x->location[at] = location;
-	x->next[at] = parent;
-	x->child[at] = NONE;
-	x->sibling[at] = x->child[parent];
-	x->child[parent] = at;
+	struct stack *above = &x->stacks[parent];
+
+	x->stacks[at] = (struct stack){ .location = location,
+		.part = above->part,
+		.child = NONE,
+		.sibling = above->child,
+		.next = parent };
+	above->child = at;
 }
 
 static enum err_code link_nodes(struct unfolding *x, const struct stacks *s, struct err *err)
@@ -131,8 +135,9 @@ static enum err_code link_nodes(struct unfolding *x, const struct stacks *s, str
 	struct sym_node node;
 	enum err_code rc;
 
-	x->location[at] = x->child[at] = x->sibling[at] = NONE;
-	at++;
+	x->stacks[at++] = (struct stack){
+		.location = NONE, .part = (uint32_t)(s - x->parts), .child = NONE, .sibling = NONE
+	};
 	for (uint32_t w = 0; w < s->words; w++) {
 		uint64_t rest = w ? s->used[w] : s->used[0] & ~UINT64_C(1);
 
@@ -155,16 +160,23 @@ static void add_costs(struct unfolding *x, const struct stacks *s)
 		uint32_t stack = pruned_stack(&s->pruned, c->stack);
 		uint32_t at = stack ? number_of(s, stack) : s->first + s->n;
 
-		x->self[0][at] += c->value;
-		if (x->sides > 1)
-			x->self[1][at] += c->base;
+		x->stacks[at].self += c->value;
+		if (x->base)
+			x->base[at].self += c->base;
 	}
-	for (uint32_t side = 0; side < x->sides; side++)
-		for (uint32_t at = s->first + s->n + 1; at-- > s->first;) {
-			x->total[side][at] += x->self[side][at];
-			if (at > s->first)
-				x->total[side][x->next[at]] += x->total[side][at];
-		}
+	for (uint32_t at = s->first + s->n + 1; at-- > s->first;) {
+		struct stack *stack = &x->stacks[at];
+		bool is_root = at == s->first;
+
+		stack->total += stack->self;
+		if (!is_root)
+			x->stacks[stack->next].total += stack->total;
+		if (!x->base)
+			continue;
+		x->base[at].total += x->base[at].self;
+		if (!is_root)
+			x->base[stack->next].total += x->base[at].total;
+	}
 }
 
 static enum err_code read_profile(
@@ -188,8 +200,7 @@ static enum err_code read_profile(
 		n += s->n + 1;
 		x->parts_n++;
 	}
-	x->sides = p->is_diff ? 2 : 1;
-	if ((rc = make_room(x, n, err)))
+	if ((rc = make_room(x, p->is_diff, n, err)))
 		return rc;
 	for (uint32_t i = 0; i < x->parts_n; i++) {
 		if ((rc = link_nodes(x, &x->parts[i], err)))
@@ -243,33 +254,20 @@ static uint32_t heap_take(struct unfolding *x)
 
 /* ---- unfolding ---- */
 
-static struct stacks *stacks_of(struct unfolding *x, uint32_t at)
-{
-	uint32_t lo = 0, hi = x->parts_n, mid;
-
-	while (hi - lo > 1) {
-		mid = lo + (hi - lo) / 2;
-		if (x->parts[mid].first <= at)
-			lo = mid;
-		else
-			hi = mid;
-	}
-	return &x->parts[lo];
-}
-
 static enum err_code name_of(
-	struct unfolding *x, struct stacks *s, uint32_t at, uint32_t *out, struct err *err)
+	struct unfolding *x, const struct stack *at, uint32_t *out, struct err *err)
 {
+	struct stacks *s = &x->parts[at->part];
 	const struct partition *p = s->part->partition;
 	const struct sym_location *l;
 	const struct sym_line *line;
 	struct str name;
 	enum err_code rc;
 
-	if (x->location[at] == NONE)
+	if (at->location == NONE)
 		return frame_tree_intern(x->t, NO_STACK, out, err);
-	l = sym_location(p, x->location[at]);
-	line = l->lines_n ? &l->lines[x->line[at]] : NULL;
+	l = sym_location(p, at->location);
+	line = l->lines_n ? &l->lines[at->line] : NULL;
 	if (line && s->name_of[line->function]) {
 		*out = s->name_of[line->function] - 1;
 		return ERR_OK;
@@ -297,16 +295,16 @@ static bool newest_room(struct unfolding *x, uint32_t name)
 }
 
 /* The frame of a stack node becomes a part of the node's child with its name. */
-static enum err_code add_frame(
-	struct unfolding *x, struct stacks *s, uint32_t parent, uint32_t at, struct err *err)
+static enum err_code add_frame(struct unfolding *x, uint32_t parent, uint32_t at, struct err *err)
 {
+	struct stack *stack = &x->stacks[at];
 	struct candidate *c;
 	uint32_t name, found;
 	enum err_code rc;
 
-	if (x->total[0][at] == 0 && (x->sides == 1 || x->total[1][at] == 0))
+	if (stack->total == 0 && (!x->base || x->base[at].total == 0))
 		return ERR_OK;
-	if ((rc = name_of(x, s, at, &name, err)))
+	if ((rc = name_of(x, stack, &name, err)))
 		return rc;
 	if (!newest_room(x, name) || !arena_array_room(x->t->arena, &x->v, x->n, 1, &x->cap))
 		return arena_fail(x->t->arena, "flame graph", err);
@@ -316,9 +314,9 @@ static enum err_code add_frame(
 		found = x->newest[name] = ++x->n;
 	}
 	c = &x->v[found - 1];
-	for (uint32_t side = 0; side < x->sides; side++)
-		c->total[side] += x->total[side][at];
-	x->next[at] = c->stacks;
+	c->total[0] += stack->total;
+	c->total[1] += x->base ? x->base[at].total : 0;
+	stack->next = c->stacks;
 	c->stacks = at;
 	return ERR_OK;
 }
@@ -326,23 +324,23 @@ static enum err_code add_frame(
 /* The frames below one frame of a stack node: the next inlined one, or those that it calls. */
 static enum err_code unfold_frame(struct unfolding *x, uint32_t node, uint32_t at, struct err *err)
 {
-	struct stacks *s = stacks_of(x, at);
-	const struct partition *p = s->part->partition;
-	bool in_location = x->location[at] != NONE;
+	struct stack *stack = &x->stacks[at], *child;
+	const struct stacks *s = &x->parts[stack->part];
 	enum err_code rc = ERR_OK;
 
-	if (in_location && x->line[at] > pruned_line(&s->pruned, x->location[at])) {
-		x->line[at]--;
-		return add_frame(x, s, node, at, err);
+	if (stack->location != NONE && stack->line > pruned_line(&s->pruned, stack->location)) {
+		stack->line--;
+		return add_frame(x, node, at, err);
 	}
-	for (uint32_t side = 0; side < x->sides; side++)
-		x->t->nodes[node].self[side] += x->self[side][at];
-	for (uint32_t c = x->child[at]; c != NONE && !rc; c = x->sibling[c]) {
-		const struct sym_location *l = x->location[c] == NONE ? NULL :
-																sym_location(p, x->location[c]);
+	x->t->nodes[node].self[0] += stack->self;
+	x->t->nodes[node].self[1] += x->base ? x->base[at].self : 0;
+	for (uint32_t c = stack->child; c != NONE && !rc; c = child->sibling) {
+		const struct sym_location *l;
 
-		x->line[c] = l && l->lines_n ? l->lines_n - 1 : 0;
-		rc = add_frame(x, s, node, c, err);
+		child = &x->stacks[c];
+		l = child->location == NONE ? NULL : sym_location(s->part->partition, child->location);
+		child->line = l && l->lines_n ? l->lines_n - 1 : 0;
+		rc = add_frame(x, node, c, err);
 	}
 	return rc;
 }
@@ -354,7 +352,7 @@ static enum err_code unfold(struct unfolding *x, uint32_t node, uint32_t stacks,
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t at = stacks, next; at != NONE && !rc; at = next) {
-		next = x->next[at]; /* it may go to a child's list */
+		next = x->stacks[at].next; /* it may go to a child's list */
 		rc = unfold_frame(x, node, at, err);
 	}
 	for (uint32_t i = first; i < x->n && !rc; i++)
@@ -370,9 +368,9 @@ static enum err_code unfold_root(struct unfolding *x, struct err *err)
 	for (uint32_t i = x->parts_n; i-- > 0;) {
 		uint32_t at = x->parts[i].first;
 
-		for (uint32_t side = 0; side < x->sides; side++)
-			x->t->nodes[0].total[side] += x->total[side][at];
-		x->next[at] = stacks;
+		x->t->nodes[0].total[0] += x->stacks[at].total;
+		x->t->nodes[0].total[1] += x->base ? x->base[at].total : 0;
+		x->stacks[at].next = stacks;
 		stacks = at;
 	}
 	return unfold(x, 0, stacks, err);
@@ -410,8 +408,8 @@ enum err_code frame_tree_heaviest(struct frame_tree *t, const struct profile_val
 	for (uint32_t i = 0; i < x.heap_n; i++) {
 		const struct candidate *c = &x.v[x.heap[i]];
 
-		for (uint32_t side = 0; side < x.sides; side++)
-			(*other)[c->parent][side] += c->total[side];
+		(*other)[c->parent][0] += c->total[0];
+		(*other)[c->parent][1] += c->total[1];
 	}
 	return ERR_OK;
 }
