@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/memory_pool.h"
+#include "base/thread.h"
 
 #define ALIGN 16u
 #define BLOCK_MAX (1u << 20) /* larger requests get a block of their own size */
@@ -86,11 +87,61 @@ enum err_code budget_fail(const struct budget *b, const char *what, struct err *
 		b->max_bytes, b->flag);
 }
 
+/*
+ * Some blocks are kept for the next arena: the system gives memory by pages that it clears first,
+ * which takes longer than most requests use a block for.
+ */
+#define SPARE_MAX 8u
+#ifdef __SANITIZE_ADDRESS__
+#define SPARE_BYTES SIZE_MAX /* none: uses after the release are to be found */
+#else
+#define SPARE_BYTES BLOCK_MAX
+#endif
+
+static struct {
+	struct mutex lock;
+	struct arena_block *head;
+	unsigned n;
+} spare = { .lock = MUTEX_INIT };
+
+static struct arena_block *spare_take(size_t size)
+{
+	struct arena_block *b;
+
+	if (size != SPARE_BYTES)
+		return NULL;
+	mutex_lock(&spare.lock);
+	if ((b = spare.head)) {
+		spare.head = b->next;
+		spare.n--;
+	}
+	mutex_unlock(&spare.lock);
+	return b;
+}
+
+static bool spare_give(struct arena_block *b)
+{
+	bool kept = false;
+
+	if (b->size != SPARE_BYTES)
+		return false;
+	mutex_lock(&spare.lock);
+	if (spare.n < SPARE_MAX) {
+		b->next = spare.head;
+		spare.head = b;
+		spare.n++;
+		kept = true;
+	}
+	mutex_unlock(&spare.lock);
+	return kept;
+}
+
 static void free_block(struct arena *a, struct arena_block *b)
 {
 	if (a->shared)
 		budget_give(a->shared, sizeof(*b) + b->size);
-	free(b);
+	if (!spare_give(b))
+		free(b);
 }
 
 void arena_release(struct arena *a)
@@ -161,8 +212,8 @@ static int add_block(struct arena *a, size_t need)
 		size = need;
 	if (a->shared && !budget_take(a->shared, sizeof(*b) + size))
 		return 0;
-	b = malloc(sizeof(*b) + size);
-	if (!b) {
+	b = spare_take(size);
+	if (!b && !(b = malloc(sizeof(*b) + size))) {
 		if (a->shared)
 			budget_give(a->shared, sizeof(*b) + size);
 		return 0;

@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "base/clock.h"
+#include "base/gzip/gzip.h"
 
 #define GZIP_LEVEL 1
 #define GZIP_WINDOW_BITS (15 + 16) /* 16: gzip, not zlib */
@@ -24,6 +25,7 @@ void stream_release(struct stream *s)
 	if (s->z)
 		deflateEnd(s->z);
 	free(s->z);
+	buf_release(&s->raw);
 	buf_release(&s->ready);
 	cond_destroy(&s->changed);
 	mutex_destroy(&s->lock);
@@ -53,6 +55,8 @@ static enum err_code start_gzip(struct stream *s, struct err *err)
 
 static void deflate_piece(struct stream *s, struct str piece, int flush, struct buf *out)
 {
+	if (piece.len == 0 && flush != Z_FINISH)
+		return;
 	s->z->next_in = (Bytef *)(uintptr_t)piece.ptr;
 	s->z->avail_in = (uInt)piece.len;
 	do {
@@ -111,21 +115,42 @@ static void append(struct stream *s, struct str bytes)
 	buf_add_str(&s->ready, bytes);
 }
 
+/*
+ * Puts what may be sent after this piece into out. A short answer is kept until its end, since
+ * compressing it at once takes a third of the time of doing it by pieces.
+ */
+static enum err_code compress_piece(
+	struct stream *s, struct str piece, struct buf *out, struct err *err)
+{
+	enum err_code rc;
+
+	if (!s->z && s->raw.len + piece.len <= STREAM_WHOLE_BYTES_MAX) {
+		buf_add_str(&s->raw, piece);
+		return buf_failed(&s->raw) ? err_nomem(err, "answer") : ERR_OK;
+	}
+	if (!s->z && (rc = start_gzip(s, err)))
+		return rc;
+	deflate_piece(s, buf_str(&s->raw), Z_NO_FLUSH, out);
+	buf_release(&s->raw);
+	deflate_piece(s, piece, Z_NO_FLUSH, out);
+	return ERR_OK;
+}
+
 enum err_code stream_write(
 	struct stream *s, struct str piece, bool gzip, const atomic_bool *canceled, struct err *err)
 {
 	struct buf packed = { 0 };
 	enum err_code rc = ERR_OK;
 
-	if (gzip && !s->z && !stream_started(s) && (rc = start_gzip(s, err)))
+	if (!stream_started(s))
+		s->gzip = gzip;
+	if (s->gzip && (rc = compress_piece(s, piece, &packed, err)))
 		return rc;
-	if (s->z)
-		deflate_piece(s, piece, Z_NO_FLUSH, &packed);
 	mutex_lock(&s->lock);
 	assert(!s->ended);
 	rc = wait_for_room(s, canceled, err);
 	if (!rc) {
-		append(s, s->z ? buf_str(&packed) : piece);
+		append(s, s->gzip ? buf_str(&packed) : piece);
 		if (buf_failed(&s->ready) || buf_failed(&packed))
 			rc = err_nomem(err, "answer");
 		else
@@ -139,9 +164,12 @@ enum err_code stream_write(
 void stream_end(struct stream *s, bool failed)
 {
 	struct buf packed = { 0 };
+	struct err why;
 
 	if (s->z && !failed)
 		deflate_piece(s, STR(""), Z_FINISH, &packed);
+	else if (s->gzip && !failed)
+		failed = gzip_compress(buf_str(&s->raw), GZIP_LEVEL, &packed, &why) != ERR_OK;
 	mutex_lock(&s->lock);
 	assert(!s->ended);
 	append(s, buf_str(&packed));

@@ -1,7 +1,8 @@
 /*
  * Stream: carries a long answer from the worker that writes it to the thread that sends it.
  *
- * The worker writes pieces, which are gzipped if the client takes gzip. Up to
+ * The worker writes pieces, which are gzipped if the client takes gzip; up to
+ * STREAM_WHOLE_BYTES_MAX at once, more piece by piece. Up to
  * STREAM_READY_BYTES_MAX may wait to be sent. Then the worker waits for the client, and gives up
  * after STREAM_PATIENCE_NS without progress. So the memory of an answer is bounded, and most
  * answers fit, so that a slow client does not hold their worker.
@@ -20,17 +21,21 @@
 #include "base/str.h"
 #include "base/thread.h"
 
+#define STREAM_WHOLE_BYTES_MAX (1u << 20)
 #define STREAM_READY_BYTES_MAX (4u << 20)
 #define STREAM_PATIENCE_NS (30 * INT64_C(1000000000))
 
 struct stream {
-	struct mutex lock; /* guards the fields below, except z, which is the writer's */
+	struct mutex lock; /* guards the fields below, except the writer's own */
 	struct cond changed;
 	struct buf ready;
 	size_t taken; /* of it */
 	bool started, ended, failed, gone;
 	bool asleep; /* the reader waits for wake */
-	struct z_stream_s *z; /* NULL: not gzipped */
+	/* The writer's own. */
+	bool gzip;
+	struct buf raw; /* a short answer, which is compressed at its end */
+	struct z_stream_s *z; /* NULL: not gzipped, or short so far */
 	void (*wake)(void *ctx);
 	void *ctx;
 };

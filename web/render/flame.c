@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "web/render/frame_origin.h"
+#include "web/render/heaviest.h"
 
 #define NO_NODE UINT32_MAX
 
@@ -21,7 +22,7 @@ struct flame {
 	struct frame_tree tree;
 	const struct frame_origin *origins; /* per name of the tree; NULL: not requested */
 	bool is_diff;
-	char *kept; /* per node */
+	char *kept; /* per node; NULL: all are */
 	int64_t (*other)[2]; /* per node: totals of the children left out */
 	uint32_t *children; /* kept nodes by (parent, name) */
 	uint32_t children_n;
@@ -110,7 +111,7 @@ static enum err_code order_children(struct flame *f, struct err *err)
 	if (!f->children || !f->first || !f->name_id || !f->name_order)
 		return arena_fail(f->arena, "flame graph", err);
 	for (uint32_t i = 1; i < n; i++)
-		if (f->kept[i] && weight(&f->tree.nodes[i]) > 0)
+		if ((!f->kept || f->kept[i]) && weight(&f->tree.nodes[i]) > 0)
 			f->children[f->children_n++] = i;
 	qsort_r(f->children, f->children_n, sizeof(*f->children), by_parent_then_name, &f->tree);
 	for (uint32_t i = 0; i <= n; i++) {
@@ -299,6 +300,20 @@ static enum err_code add_files(struct flame *f, struct flame_picture *out, struc
 	return ok ? ERR_OK : err_nomem(err, "flame graph");
 }
 
+static enum err_code whole_tree(
+	struct flame *f, const struct profile_value *p, const struct flame_options *o, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = frame_tree_add(&f->tree, 0, p, err)))
+		return rc;
+	if (o->call_site_n && (rc = frame_tree_keep(&f->tree, o->call_site, o->call_site_n, err)))
+		return rc;
+	frame_tree_total(&f->tree);
+	rc = render_wanted(o->canceled, err);
+	return rc ? rc : choose_nodes(f, o->max_nodes, err);
+}
+
 static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 	const struct flame_options *o, struct arena *a, struct err *err)
 {
@@ -309,7 +324,10 @@ static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 	if ((rc = frame_tree_init(&f->tree, a, err)))
 		return rc;
 	f->tree.canceled = o->canceled;
-	if ((rc = frame_tree_add(&f->tree, 0, p, err)))
+	rc = o->call_site_n || !heaviest_can(p) ?
+		whole_tree(f, p, o, err) :
+		frame_tree_heaviest(&f->tree, p, o->max_nodes, &f->other, err);
+	if (rc)
 		return rc;
 	if (o->files) {
 		struct frame_origin *origins;
@@ -318,13 +336,6 @@ static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 			return rc;
 		f->origins = origins;
 	}
-	if (o->call_site_n && (rc = frame_tree_keep(&f->tree, o->call_site, o->call_site_n, err)))
-		return rc;
-	frame_tree_total(&f->tree);
-	if ((rc = render_wanted(o->canceled, err)))
-		return rc;
-	if ((rc = choose_nodes(f, o->max_nodes, err)))
-		return rc;
 	return order_children(f, err);
 }
 

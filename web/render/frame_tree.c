@@ -30,7 +30,7 @@ static bool name_eq(const void *ctx, const void *key, uint32_t id)
 	return str_eq(*(const struct str *)key, ((const struct frame_tree *)ctx)->names[id]);
 }
 
-static enum err_code intern_name(
+enum err_code frame_tree_intern(
 	struct frame_tree *t, struct str name, uint32_t *out, struct err *err)
 {
 	uint64_t hash = hash_bytes(name.ptr, name.len, 0);
@@ -83,7 +83,7 @@ enum err_code frame_tree_child(
 	enum err_code rc;
 
 	assert(parent < t->n && name.ptr);
-	rc = intern_name(t, name, out, err);
+	rc = frame_tree_intern(t, name, out, err);
 	return rc ? rc : find_child(t, parent, *out, out, err);
 }
 
@@ -117,7 +117,7 @@ static enum err_code names_of(
 				a, x->p, l, l->lines_n ? &l->lines[i] : NULL);
 			if (!name.ptr)
 				return arena_fail(a, "frame tree", err);
-			if ((rc = intern_name(x->t, name, &x->names[x->names_n + i], err)))
+			if ((rc = frame_tree_intern(x->t, name, &x->names[x->names_n + i], err)))
 				return rc;
 		}
 		x->first_name[location] = (uint32_t)x->names_n + 1;

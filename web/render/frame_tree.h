@@ -37,6 +37,9 @@ void frame_tree_release(struct frame_tree *t);
 /* Finds the child of `parent` with this name, or makes it. */
 MUST_CHECK enum err_code frame_tree_child(
 	struct frame_tree *t, uint32_t parent, struct str name, uint32_t *out, struct err *err);
+/* The id of a name, made if there is none. The text is not copied. */
+MUST_CHECK enum err_code frame_tree_intern(
+	struct frame_tree *t, struct str name, uint32_t *out, struct err *err);
 /* The id of a name; MAP_NONE if there is none. */
 uint32_t frame_tree_name(const struct frame_tree *t, struct str name);
 /* Adds a profile's stacks below a node. */
