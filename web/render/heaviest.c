@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "base/array.h"
-#include "promql/frame.h"
+#include "promql/profiles/frame.h"
 #include "web/render/render.h"
 
 #define UNCHECKED 4096u /* stacks between checks for cancellation */
