@@ -41,7 +41,7 @@ static enum err_code load_kind(struct block *b, struct block_iter *it, uint32_t 
 	if (loaded < b->slots[slot].symbols[kind])
 		*lost += b->slots[slot].symbols[kind] - loaded;
 	arena_release(&scratch);
-	buf_release(&page.raw);
+	symbol_page_release(&page);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 

@@ -1,8 +1,10 @@
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
 #include "tsdb/read/sum_internal.h"
 #include "tsdb/rollup/rollup_internal.h"
+#include "tsdb/symbols/partition.h"
 
 /*
  * Stacks at the edges of a window as costs by name, so that they need no second walk by whoever
@@ -19,9 +21,12 @@
 #define CODE_ONE 1u /* a location's code is its name's place << 1 | CODE_ONE, */
 #define CODE_SHIFT 1u /* or the index in lists << 1; 0: not looked at yet */
 
+#define FRAMES_MAX 64u /* of a location: a bit for each */
+
 struct naming {
 	struct summing *t;
 	struct partition *p;
+	struct stack_nodes nodes;
 	struct accum *up; /* of each node: what its children add */
 	uint32_t functions_n, strings_n, locations_n;
 	unsigned char *owners; /* per string: functions that have this name, 2 for more */
@@ -39,6 +44,7 @@ struct naming {
 
 static bool open_names(struct naming *m)
 {
+	m->nodes = partition_nodes(m->p);
 	/* Names of the functions that are counted here are among the strings that are. */
 	m->functions_n = sym_functions_n(m->p);
 	m->strings_n = sym_strings_n(m->p);
@@ -92,7 +98,7 @@ static bool look_up(struct naming *m, uint32_t location)
 	const struct sym_location *l = sym_location(m->p, location);
 	uint32_t place;
 
-	if (l->lines_n == 0) {
+	if (l->lines_n == 0 || l->lines_n > FRAMES_MAX) {
 		m->usable = false;
 		return false;
 	}
@@ -113,7 +119,7 @@ static bool look_up(struct naming *m, uint32_t location)
 	return true;
 }
 
-/* False: out of memory, or !m->usable. */
+/* False: out of memory, or !m->usable: the reader of cells says what is missing. */
 static inline bool code_of(struct naming *m, uint32_t location, uint32_t *out)
 {
 	if (__builtin_expect(location >= m->locations_n, 0)) {
@@ -134,67 +140,87 @@ static bool has(const uint32_t *places, uint32_t n, uint32_t place)
 	return false;
 }
 
-/* An ancestor of the node has a frame of this name. */
-static bool above(struct naming *m, uint32_t node, uint32_t place, bool *out)
+/* The places of a location's names, innermost first. */
+static inline const uint32_t *places_of(
+	const struct naming *m, uint32_t code, uint32_t *one, uint32_t *n)
 {
-	struct sym_node at = sym_node(m->p, node);
-	const uint32_t *list;
-	uint32_t code;
+	const uint32_t *list = m->lists + (code >> CODE_SHIFT);
 
-	for (*out = false; at.parent && !*out;) {
-		at = sym_node(m->p, at.parent);
-		if (!code_of(m, at.location, &code))
-			return false;
-		list = m->lists + (code >> CODE_SHIFT);
-		*out = code & CODE_ONE ? code >> CODE_SHIFT == place : has(list + 1, list[0], place);
+	if (__builtin_expect(code & CODE_ONE, 1)) {
+		*one = code >> CODE_SHIFT;
+		*n = 1;
+		return one;
 	}
-	return true;
+	*n = list[0];
+	return list + 1;
 }
 
 /* ---- nodes ---- */
 
+static inline uint32_t location_of(struct stack_node node)
+{
+	return (node.tag >> 1) - 1; /* SYM_NONE: there is no such node */
+}
+
+/* A bit for each of the n places that is above the node. */
+static bool find_above(
+	struct naming *m, struct stack_node at, uint32_t index, uint32_t n, uint64_t *out)
+{
+	const uint64_t all = UINT64_MAX >> (64 - n);
+
+	for (*out = 0; at.parent && *out != all;) {
+		uint32_t code, one, above_n;
+		const uint32_t *above;
+
+		at = stack_node_at(m->nodes, at.parent);
+		if (!code_of(m, location_of(at), &code))
+			return false;
+		above = places_of(m, code, &one, &above_n);
+		for (uint32_t i = 0; i < n; i++)
+			if (has(above, above_n, m->lists[index + i]))
+				*out |= UINT64_C(1) << i;
+	}
+	return true;
+}
+
 /* The subtree of a node whose location is not one frame of an unshared name. */
 static bool add_frames(
-	struct naming *m, uint32_t node, uint32_t code, bool recursive, int64_t subtree)
+	struct naming *m, struct stack_node node, uint32_t code, bool recursive, int64_t subtree)
 {
-	uint32_t at = code >> CODE_SHIFT, n = m->lists[at];
-	bool repeated;
+	uint32_t index = (code >> CODE_SHIFT) + 1, n = m->lists[index - 1], place;
+	uint64_t above = 0;
 
+	for (uint32_t i = 0; i < n && !recursive; i++)
+		recursive = m->owners[m->names[m->lists[index + i]].name] > 1;
+	if (recursive && !find_above(m, node, index, n, &above))
+		return false;
 	for (uint32_t i = 0; i < n; i++) {
-		uint32_t place = m->lists[at + 1 + i];
-
-		if (has(m->lists + at + 1, i, place))
-			continue;
-		repeated = false;
-		if ((recursive || m->owners[m->names[place].name] > 1) &&
-			!above(m, node, place, &repeated))
-			return false;
-		if (!repeated)
+		place = m->lists[index + i];
+		if (!(above >> i & 1) && !has(m->lists + index, i, place))
 			m->names[place].cum += subtree;
 	}
 	return true;
 }
 
-static bool add_node(struct naming *m, uint32_t id, int64_t own, int64_t subtree)
+static inline bool add_node(struct naming *m, uint32_t id, int64_t own, int64_t subtree)
 {
-	bool recursive;
-	struct sym_node node = sym_node_marked(m->p, id, &recursive);
+	struct stack_node node = stack_node_at(m->nodes, id);
 	uint32_t code, place;
 	int64_t *up;
 
-	if (__builtin_expect(node.location == SYM_NONE || node.parent >= id, 0)) {
-		m->usable = false; /* the reader of cells says so */
+	if (__builtin_expect(node.parent >= id, 0)) {
+		m->usable = false;
 		return false;
 	}
 	if (!(up = accum_page_make(m->up, node.parent >> ACCUM_PAGE_LOG2)) ||
-		!code_of(m, node.location, &code))
+		!code_of(m, location_of(node), &code))
 		return false;
 	up[node.parent & (ACCUM_PAGE - 1)] += subtree;
 	place = code & CODE_ONE ? code >> CODE_SHIFT : m->lists[(code >> CODE_SHIFT) + 1];
 	m->names[place].flat += own;
 	if (__builtin_expect(!(code & CODE_ONE), 0))
-		return add_frames(m, id, code, recursive, subtree);
-	if (!recursive)
+		return add_frames(m, node, code, node.tag & 1, subtree);
+	if (!(node.tag & 1))
 		m->names[place].cum += subtree;
 	return true;
 }
@@ -259,6 +285,7 @@ enum err_code sum_names(struct summing *t, struct err *err)
 	struct naming m = { .t = t, .p = t->p, .usable = true };
 	enum err_code rc;
 
+	assert(!t->p->derived);
 	if (!accum_pages_n(t->acc) || !is_same_by_name(t))
 		return ERR_OK;
 	if ((rc = accum_open(t->p, 0, &m.up, err)))
@@ -267,7 +294,8 @@ enum err_code sum_names(struct summing *t, struct err *err)
 		rc = err_nomem(err, "sum");
 	if (!rc)
 		rc = add_pages(&m, err);
-	if (!rc && m.usable && !(rc = function_sums_add(t->functions, m.names, m.names_n, m.total, err)))
+	if (!rc && m.usable &&
+		!(rc = function_sums_add(t->functions, m.names, m.names_n, m.total, err)))
 		accum_clear(t->acc);
 	close_names(&m);
 	return rc;
