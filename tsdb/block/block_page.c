@@ -233,10 +233,22 @@ static void unpack_header(struct unpacker *u, struct sym_header *h)
 	h->mappings_n = (uint32_t)mappings_n;
 }
 
-static void unpack_node(struct unpacker *u, uint32_t id, struct sym_node *n)
+/* Two bytes are as likely as one. */
+static inline uint64_t take_short(struct cursor *c)
+{
+	uint64_t v;
+
+	if (cursor_left(c) < 2 || c->at[0] < 0x80 || c->at[1] >= 0x80)
+		return cursor_varint(c);
+	v = (c->at[0] & 0x7fu) | (uint64_t)c->at[1] << 7;
+	c->at += 2;
+	return v;
+}
+
+static inline void unpack_node(struct unpacker *u, uint32_t id, struct sym_node *n)
 {
 	uint64_t up = cursor_varint(&u->c[1]);
-	int64_t location = (int64_t)u->locations - unzigzag(cursor_varint(&u->c[2]));
+	int64_t location = (int64_t)u->locations - unzigzag(take_short(&u->c[2]));
 
 	if (up >= id || location < 0 || location >= UINT32_MAX / 2) {
 		u->bad = true;

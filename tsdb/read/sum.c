@@ -500,6 +500,7 @@ static enum err_code sum(struct summing *of, const struct db_series *const *seri
 							  sum_sources(&t, series, n, min_ns, max_ns, err);
 	for (uint32_t i = 0; i < stats->headers_n; i++)
 		bits_clear(&t.x->headers, stats->headers[i]);
+	t.p = series[0]->partition;
 	return !rc && t.functions ? sum_names(&t, err) : rc;
 }
 

@@ -23,18 +23,25 @@
 
 #define FRAMES_MAX 64u /* of a location: a bit for each */
 
+struct name_sums {
+	int64_t flat, cum;
+	uint32_t name; /* string */
+	bool shared; /* by several functions */
+};
+
 struct naming {
 	struct summing *t;
 	struct partition *p;
 	struct stack_nodes nodes;
 	struct accum *up; /* of each node: what its children add */
+	int64_t **up_pages; /* the same, as far as they were met */
 	uint32_t functions_n, strings_n, locations_n;
 	unsigned char *owners; /* per string: functions that have this name, 2 for more */
 	uint32_t *place; /* per string: its place in names + 1 */
 	uint32_t *codes; /* per location */
 	uint32_t *lists; /* of a location: number of frames, then places of names, innermost first */
 	uint32_t lists_n, lists_cap;
-	struct rollup_function *names; /* by place */
+	struct name_sums *names; /* by place */
 	uint32_t names_n, names_cap;
 	int64_t total;
 	bool usable;
@@ -49,11 +56,13 @@ static bool open_names(struct naming *m)
 	m->functions_n = sym_functions_n(m->p);
 	m->strings_n = sym_strings_n(m->p);
 	m->locations_n = sym_locations_n(m->p);
+	m->up_pages = calloc(accum_pages_n(m->t->acc) + 1, sizeof(*m->up_pages));
 	m->owners = calloc((size_t)m->strings_n + 1, sizeof(*m->owners));
 	m->place = calloc((size_t)m->strings_n + 1, sizeof(*m->place));
 	m->codes = calloc((size_t)m->locations_n + 1, sizeof(*m->codes));
 	m->lists_n = 1; /* an index of 0 would be a code of 0 */
-	if (!m->owners || !m->place || !m->codes || !array_room(&m->lists, 0, 1, &m->lists_cap))
+	if (!m->up_pages || !m->owners || !m->place || !m->codes ||
+		!array_room(&m->lists, 0, 1, &m->lists_cap))
 		return false;
 	for (uint32_t i = 0; i < m->functions_n; i++) {
 		uint32_t name = sym_function(m->p, i)->name;
@@ -67,6 +76,7 @@ static bool open_names(struct naming *m)
 static void close_names(struct naming *m)
 {
 	accum_close(m->up);
+	free(m->up_pages);
 	free(m->owners);
 	free(m->place);
 	free(m->codes);
@@ -86,7 +96,7 @@ static bool find_name(struct naming *m, const struct sym_line *line, uint32_t *o
 	if (!m->place[name]) {
 		if (!array_room(&m->names, m->names_n, 1, &m->names_cap))
 			return false;
-		m->names[m->names_n] = (struct rollup_function){ .name = name };
+		m->names[m->names_n] = (struct name_sums){ .name = name, .shared = m->owners[name] > 1 };
 		m->place[name] = ++m->names_n;
 	}
 	*out = m->place[name] - 1;
@@ -109,7 +119,7 @@ static bool look_up(struct naming *m, uint32_t location)
 			return false;
 		m->lists[m->lists_n + 1 + i] = place;
 	}
-	if (l->lines_n == 1 && m->owners[m->names[place].name] == 1) {
+	if (l->lines_n == 1 && !m->names[place].shared) {
 		m->codes[location] = place << CODE_SHIFT | CODE_ONE;
 		return true;
 	}
@@ -191,7 +201,7 @@ static bool add_frames(
 	uint64_t above = 0;
 
 	for (uint32_t i = 0; i < n && !recursive; i++)
-		recursive = m->owners[m->names[m->lists[index + i]].name] > 1;
+		recursive = m->names[m->lists[index + i]].shared;
 	if (recursive && !find_above(m, node, index, n, &above))
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
@@ -200,6 +210,13 @@ static bool add_frames(
 			m->names[place].cum += subtree;
 	}
 	return true;
+}
+
+static inline int64_t *up_page(struct naming *m, size_t page)
+{
+	if (__builtin_expect(!m->up_pages[page], 0))
+		m->up_pages[page] = accum_page_make(m->up, page);
+	return m->up_pages[page];
 }
 
 static inline bool add_node(struct naming *m, uint32_t id, int64_t own, int64_t subtree)
@@ -212,8 +229,7 @@ static inline bool add_node(struct naming *m, uint32_t id, int64_t own, int64_t 
 		m->usable = false;
 		return false;
 	}
-	if (!(up = accum_page_make(m->up, node.parent >> ACCUM_PAGE_LOG2)) ||
-		!code_of(m, location_of(node), &code))
+	if (!(up = up_page(m, node.parent >> ACCUM_PAGE_LOG2)) || !code_of(m, location_of(node), &code))
 		return false;
 	up[node.parent & (ACCUM_PAGE - 1)] += subtree;
 	place = code & CODE_ONE ? code >> CODE_SHIFT : m->lists[(code >> CODE_SHIFT) + 1];
@@ -244,9 +260,9 @@ static bool add_page(struct naming *m, size_t page)
 	const int64_t *own = accum_page(m->t->acc, page), *up;
 	uint32_t first = (uint32_t)(page << ACCUM_PAGE_LOG2), least = page == 0;
 
-	if (!own && !accum_page(m->up, page))
+	if (!own && !m->up_pages[page])
 		return true;
-	if (!(up = accum_page_make(m->up, page))) /* parents may be in the same page */
+	if (!(up = up_page(m, page))) /* parents may be in the same page */
 		return false;
 	for (uint32_t k = ACCUM_PAGE; k-- > least;) { /* an empty stack belongs to no function */
 		int64_t v = own ? own[k] : 0;
@@ -269,6 +285,22 @@ static enum err_code add_pages(struct naming *m, struct err *err)
 }
 
 /* ---- all ---- */
+
+static enum err_code hand_over(struct naming *m, struct err *err)
+{
+	struct rollup_function *v = malloc(((size_t)m->names_n + 1) * sizeof(*v));
+	enum err_code rc;
+
+	if (!v)
+		return err_nomem(err, "sum");
+	for (uint32_t i = 0; i < m->names_n; i++)
+		v[i] = (struct rollup_function){
+			.name = m->names[i].name, .flat = m->names[i].flat, .cum = m->names[i].cum
+		};
+	rc = function_sums_add(m->t->functions, v, m->names_n, m->total, err);
+	free(v);
+	return rc;
+}
 
 static bool is_same_by_name(const struct summing *t)
 {
@@ -294,8 +326,7 @@ enum err_code sum_names(struct summing *t, struct err *err)
 		rc = err_nomem(err, "sum");
 	if (!rc)
 		rc = add_pages(&m, err);
-	if (!rc && m.usable &&
-		!(rc = function_sums_add(t->functions, m.names, m.names_n, m.total, err)))
+	if (!rc && m.usable && !(rc = hand_over(&m, err)))
 		accum_clear(t->acc);
 	close_names(&m);
 	return rc;
