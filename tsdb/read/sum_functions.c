@@ -38,6 +38,11 @@ size_t function_sums_bytes(const struct function_sums *f)
 		f->table.slots_n * sizeof(*f->table.slots);
 }
 
+bool function_sums_any(const struct function_sums *f)
+{
+	return f->table.n > 0;
+}
+
 enum err_code function_sums_merge(
 	struct function_sums *into, const struct function_sums *from, struct err *err)
 {

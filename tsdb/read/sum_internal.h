@@ -120,6 +120,7 @@ MUST_CHECK enum err_code sum_record(struct summing *t, struct str bytes, struct 
 
 /* A record of function totals. ERR_CORRUPT: nothing was added. */
 MUST_CHECK enum err_code sum_function_record(struct summing *t, struct str bytes, struct err *err);
+bool function_sums_any(const struct function_sums *f);
 /* total: of all stacks. */
 struct rollup_function;
 MUST_CHECK enum err_code function_sums_add(struct function_sums *f, const struct rollup_function *v,
