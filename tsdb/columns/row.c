@@ -399,6 +399,16 @@ enum err_code row_values(
 	return corrupt(err, "bad column");
 }
 
+const unsigned char *row_small_values(const struct row_view *v, uint32_t column)
+{
+	const struct row_column *c = &v->columns[column];
+	bool small = c->coding == ROW_PLAIN && c->factor <= UINT64_C(1) << 56 &&
+		(size_t)(c->end - c->at) == v->n && varints_are_bytes(c->at, v->n);
+
+	assert(column < v->columns_n);
+	return small ? c->at : NULL;
+}
+
 enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 	const uint32_t *stacks, const uint32_t *sets, struct err *err)
 {
@@ -407,7 +417,7 @@ enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 		sym_header(p, v->header)->types_n == v->columns_n;
 
 	if (ok && v->n && stacks) {
-		for (uint32_t i = 0; i < v->n; i++)
+		for (uint32_t i = 0; sets && i < v->n; i++)
 			set = sets[i] > set ? sets[i] : set;
 		ok = stacks[v->n - 1] < sym_nodes_n(p) && set < sym_label_sets_n(p);
 	}
@@ -415,7 +425,8 @@ enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 	 * answer. */
 	if (ok && stacks && atomic_load_explicit(&p->damaged, memory_order_relaxed))
 		for (uint32_t i = 0; i < v->n && ok; i++)
-			ok = sym_exists(p, SYM_NODE, stacks[i]) && sym_exists(p, SYM_LABEL_SET, sets[i]);
+			ok = sym_exists(p, SYM_NODE, stacks[i]) &&
+				sym_exists(p, SYM_LABEL_SET, sets ? sets[i] : 0);
 	if (ok)
 		return ERR_OK;
 	return err_set(err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" uses symbols that are missing",

@@ -207,18 +207,24 @@ enum err_code sum_stats_merge(
 static enum err_code add_samples(struct summing *t, int64_t weight, struct err *err)
 {
 	const struct row_view *v = &t->x->view;
+	const uint32_t column = (uint32_t)t->column;
+	const unsigned char *small = row_small_values(v, column);
 	struct db_querier *q = t->q;
+	uint32_t *sets;
 	enum err_code rc;
 
 	if (!reserve(q, v->n))
 		return err_nomem(err, "sum");
-	if ((rc = row_ids(v, q->stacks, q->sets, err)) ||
-		(rc = row_values(v, (uint32_t)t->column, q->values, err)) ||
-		(rc = row_check_ids(t->p, v, q->stacks, q->sets, err)))
+	sets = v->label_sets.len ? q->sets : NULL;
+	if ((rc = row_ids(v, q->stacks, sets, err)) ||
+		(!small && (rc = row_values(v, column, q->values, err))) ||
+		(rc = row_check_ids(t->p, v, q->stacks, sets, err)))
 		return rc;
 	t->stats->read += v->n;
-	return accum_add(
-		t->acc, q->stacks, v->label_sets.len ? q->sets : NULL, q->values, v->n, weight, err);
+	if (small)
+		return accum_add_bytes(
+			t->acc, q->stacks, sets, small, v->columns[column].factor, v->n, weight, err);
+	return accum_add(t->acc, q->stacks, sets, q->values, v->n, weight, err);
 }
 
 /* ERR_NOT_FOUND: the row lacks the type. ERR_CORRUPT: nothing of it was added. */

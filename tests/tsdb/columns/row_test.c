@@ -40,6 +40,17 @@ static int64_t value_of(uint32_t column)
 	}
 }
 
+/* True if there are small values; they are those that went in. */
+static bool check_small(const struct row_view *v, uint32_t column, const int64_t *want)
+{
+	const unsigned char *small = row_small_values(v, column);
+
+	for (uint32_t i = 0; small && i < v->n; i++)
+		if (small[i] >= 0x80 || (int64_t)(small[i] * v->columns[column].factor) != want[i])
+			CHECK_FAIL("small value %u of column %u differs", i, column);
+	return small;
+}
+
 static void fill(uint32_t n, bool labels)
 {
 	uint32_t stack = 0, set = 0;
@@ -94,6 +105,9 @@ static void check_round_trip(uint32_t n, bool labels)
 		CHECK_OK(row_values(&v, c, got, &err), &err);
 		if (memcmp(got, values + c * n, n * sizeof(*got)))
 			CHECK_FAIL("column %u of %u entries differs", c, n);
+		/* Of many values column 2 is small multiples, and 8 is bytes. */
+		if (check_small(&v, c, got) != (c == 2 || c == 8) && n >= 63)
+			CHECK_FAIL("column %u of %u entries: small or not", c, n);
 		for (uint32_t i = 0; i < n; i++)
 			total += got[i];
 		CHECK_INT(v.columns[c].total, total);
@@ -151,6 +165,26 @@ TEST(extremes)
 	}
 }
 
+/* Bytes times the factor are below 2^63. */
+TEST(small_values_of_a_great_factor)
+{
+	const uint32_t ids[2] = { 1, 2 };
+
+	for (int bits = 55; bits <= 57; bits++) {
+		const int64_t v[2] = { INT64_C(1) << bits, INT64_C(30) << bits };
+		struct row_view view;
+		struct buf b = { 0 };
+		struct err err;
+
+		REQUIRE_OK(row_encode(&(struct row){ .n = 2, .columns_n = 1, .stacks = ids, .values = v },
+					   5, &b, &err),
+			&err);
+		REQUIRE_OK(row_parse(buf_str(&b), 5, &view, &err), &err);
+		CHECK_INT(check_small(&view, 0, v), bits <= 56);
+		buf_release(&b);
+	}
+}
+
 TEST(a_total_over_64_bits_is_refused)
 {
 	const uint32_t ids[2] = { 1, 2 };
@@ -196,8 +230,12 @@ TEST(cut_and_changed_rows)
 			if (row_ids(&v, got_stacks, got_sets, &err))
 				CHECK_INT(err.code, ERR_CORRUPT);
 			for (uint32_t c = 0; c < v.columns_n; c++)
-				if (row_values(&v, c, got, &err))
+				if (row_values(&v, c, got, &err)) {
 					CHECK_INT(err.code, ERR_CORRUPT);
+					CHECK(!row_small_values(&v, c));
+				} else {
+					check_small(&v, c, got);
+				}
 		}
 		free(copy);
 	}
