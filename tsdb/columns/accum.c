@@ -11,8 +11,8 @@
  * Cells of label set 0 are an array by node id in chunks that are made when a row touches them: a
  * query over one service among many pays for the stacks it meets. Rows ascend, so a chunk is looked
  * up once per row and chunk. Cells of other label sets are an open-addressing table. Sealing puts
- * all in order, and notes in bits behind each chunk's cells which are not 0: about half of them are,
- * in no order that a processor could foresee.
+ * all in order, and notes in bits behind each chunk's cells which are not 0: about half of them
+ * are, in no order that a processor could foresee.
  */
 #define CHUNK_LOG2 11
 #define CHUNK_CELLS (1u << CHUNK_LOG2)
@@ -233,8 +233,8 @@ enum err_code accum_add(struct accum *a, const uint32_t *stacks, const uint32_t 
  * While no cell is below 0 and no value is, a cell that overflows is below 0; so one check of all
  * will do. Returns how many could be added.
  */
-static size_t add_positive(struct accum *a, const uint32_t *stacks, const unsigned char *values,
-	uint64_t factor, size_t n)
+static size_t add_positive(
+	struct accum *a, const uint32_t *stacks, const unsigned char *values, uint64_t factor, size_t n)
 {
 	uint64_t all = 0;
 	size_t i = 0;

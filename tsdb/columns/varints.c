@@ -108,8 +108,8 @@ __attribute__((target("ssse3,popcnt"))) static inline unsigned store_lanes(
 /*
  * Gaps of one or two bytes, in blocks of eight bytes that may begin inside a gap: nothing waits for
  * where the gap before ended. Each byte counts as it is, or 128 times behind one that goes on; in
- * running sums of these, a gap's last byte has the sum of all gaps up to it. What eight bytes add is
- * below 2^16, as at most four of them count 128 times.
+ * running sums of these, a gap's last byte has the sum of all gaps up to it. What eight bytes add
+ * is below 2^16, as at most four of them count 128 times.
  *
  * Ends before a longer gap, in front of the last eight sums, or where 32 bits might not do. Returns
  * how many sums there are.

@@ -177,8 +177,8 @@ TEST(bytes_are_added_as_values_are)
 				bytes[i] = (unsigned char)draw(128);
 				values[i] = (int64_t)(bytes[i] * factor);
 			}
-			CHECK_OK(accum_add_bytes(
-						 a, stacks, labels ? sets : NULL, bytes, factor, n, weight, &err),
+			CHECK_OK(
+				accum_add_bytes(a, stacks, labels ? sets : NULL, bytes, factor, n, weight, &err),
 				&err);
 			CHECK_OK(accum_add(b, stacks, labels ? sets : NULL, values, n, weight, &err), &err);
 			if (row == 3 && n) { /* from here on there is a value below 0 */
@@ -220,8 +220,8 @@ TEST(overflow_by_bytes)
 	partition_close(p);
 }
 
-/* Cells at both ends of chunks and words; sums of 128 bits whose low or high half alone is 0. Sealed
- * again after more was added. */
+/* Cells at both ends of chunks and words; sums of 128 bits whose low or high half alone is 0.
+ * Sealed again after more was added. */
 TEST(cells_at_the_ends)
 {
 	static const uint32_t stacks[] = { 0, 63, 64, 2047, 2048, 2111, 6143, 6144, 1u << 20 };
