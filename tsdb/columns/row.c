@@ -319,6 +319,22 @@ enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, s
 	return cursor_left(&in) ? corrupt(err, "bytes left over") : ERR_OK;
 }
 
+/* Gaps of one byte each. The loop has no branch on whether a stack is new: that is hard to foresee.
+ */
+static void small_label_sets(const struct row_view *v, const uint32_t *stacks, uint32_t *label_sets)
+{
+	const unsigned char *gaps = (const unsigned char *)v->label_sets.ptr;
+	uint32_t before = 0, set = 0;
+
+	for (uint32_t i = 0; i < v->n; i++) {
+		const uint32_t same = -(uint32_t)(stacks[i] == before);
+
+		set = (set & same) + gaps[i];
+		label_sets[i] = set;
+		before = stacks[i];
+	}
+}
+
 static enum err_code label_sets_of(
 	const struct row_view *v, const uint32_t *stacks, uint32_t *label_sets, struct err *err)
 {
@@ -327,6 +343,10 @@ static enum err_code label_sets_of(
 
 	if (!v->label_sets.len) {
 		memset(label_sets, 0, (size_t)v->n * sizeof(*label_sets));
+		return ERR_OK;
+	}
+	if (v->label_sets.len == v->n && v->n <= UINT32_MAX >> 7 && varints_are_bytes(in.at, v->n)) {
+		small_label_sets(v, stacks, label_sets);
 		return ERR_OK;
 	}
 	for (uint32_t i = 0; i < v->n; i++) {
@@ -399,6 +419,53 @@ enum err_code row_values(
 	return corrupt(err, "bad column");
 }
 
+/* Moves the ids of entries whose bits are set to the front; *n of them. False: a bit behind the
+ * entries. */
+static bool move_to_front(
+	const unsigned char *bitmap, uint32_t *stacks, uint32_t *label_sets, uint32_t *n)
+{
+	const uint32_t all = *n;
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < all; i += 64) {
+		const uint32_t most = all - i < 64 ? all - i : 64;
+		uint64_t set = 0;
+
+		memcpy(&set, bitmap + i / 8, (most + 7) / 8);
+		set = le64toh(set);
+		if (most < 64 && set >> most)
+			return false;
+		for (; set; set &= set - 1, k++) {
+			const uint32_t at = i + (uint32_t)__builtin_ctzll(set);
+
+			stacks[k] = stacks[at];
+			if (label_sets)
+				label_sets[k] = label_sets[at];
+		}
+	}
+	*n = k;
+	return true;
+}
+
+enum err_code row_cells(const struct row_view *v, uint32_t column, uint32_t *stacks,
+	uint32_t *label_sets, int64_t *values, uint32_t *n, struct err *err)
+{
+	const struct row_column *c = &v->columns[column];
+	struct cursor in = { c->at, c->end, false };
+	struct str bitmap;
+
+	assert(column < v->columns_n);
+	*n = c->coding == ROW_ZERO ? 0 : v->n;
+	if (c->coding != ROW_SPARSE && c->coding != ROW_SPARSE_SIGNED)
+		return *n ? row_values(v, column, values, err) : ERR_OK;
+	bitmap = cursor_bytes(&in, ((size_t)v->n + 7) / 8);
+	if (move_to_front((const unsigned char *)bitmap.ptr, stacks, label_sets, n) &&
+		varints_values(&in, *n, c->factor, c->coding == ROW_SPARSE_SIGNED, values) &&
+		in.at == in.end)
+		return ERR_OK;
+	return corrupt(err, "bad values");
+}
+
 const unsigned char *row_small_values(const struct row_view *v, uint32_t column)
 {
 	const struct row_column *c = &v->columns[column];
@@ -409,18 +476,32 @@ const unsigned char *row_small_values(const struct row_view *v, uint32_t column)
 	return small ? c->at : NULL;
 }
 
+static bool all_below(const uint32_t *ids, uint32_t n, uint32_t end)
+{
+	uint32_t any[4] = { 0 }, most = 0, i = 0;
+
+	/* All bits together are the greatest id at least, and quicker. */
+	for (; n - i >= 4; i += 4)
+		for (uint32_t k = 0; k < 4; k++)
+			any[k] |= ids[i + k];
+	for (; i < n; i++)
+		any[0] |= ids[i];
+	if ((any[0] | any[1] | any[2] | any[3]) < end)
+		return true;
+	for (i = 0; i < n; i++)
+		most = ids[i] > most ? ids[i] : most;
+	return most < end;
+}
+
 enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 	const uint32_t *stacks, const uint32_t *sets, struct err *err)
 {
-	uint32_t set = 0;
 	bool ok = sym_exists(p, SYM_HEADER, v->header) &&
 		sym_header(p, v->header)->types_n == v->columns_n;
 
-	if (ok && v->n && stacks) {
-		for (uint32_t i = 0; sets && i < v->n; i++)
-			set = sets[i] > set ? sets[i] : set;
-		ok = stacks[v->n - 1] < sym_nodes_n(p) && set < sym_label_sets_n(p);
-	}
+	if (ok && v->n && stacks)
+		ok = stacks[v->n - 1] < sym_nodes_n(p) &&
+			all_below(sets, sets ? v->n : 0, sym_label_sets_n(p));
 	/* If symbols were lost each one is looked up: a row without its names would be a wrong
 	 * answer. */
 	if (ok && stacks && atomic_load_explicit(&p->damaged, memory_order_relaxed))

@@ -5,30 +5,45 @@
 #endif
 
 /*
- * Eight of one byte at once, else four of one or two bytes without a branch on their length; longer
- * ones and the last bytes the slow way. Sums have a second way, for processors that shuffle bytes.
+ * Sums: eight of one byte at once, else four of one or two bytes without a branch on their length;
+ * longer ones and the last bytes the slow way. Processors that shuffle bytes have another way.
+ *
+ * Values: the ends of all in a block of bytes are found first, so that none waits for the one
+ * before it.
  */
 #define SEVEN 0x7fu
 #define TWO_BYTES(w) (((w)&0x8080) == 0x8080) /* and more to come */
 
-/* One of any length: of up to eight bytes without a branch for each. */
+/* The varint of so many bytes, 1 to 8, that w begins with. */
+static inline uint64_t squeeze(uint64_t w, unsigned bytes)
+{
+	w &= ~UINT64_C(0) >> (64 - 8 * bytes);
+	if (__builtin_expect(bytes <= 4, 1)) {
+		uint32_t v = (uint32_t)w;
+
+		v = (v & 0x007f007fu) | (v & 0x7f007f00u) >> 1;
+		return (v & 0x3fffu) | (v & 0x3fff0000u) >> 2;
+	}
+	w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
+	w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
+	return (w & UINT64_C(0x0fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
+}
+
+/* One: of up to eight bytes without a branch for each. */
 static inline uint64_t take_long(struct cursor *in)
 {
 	uint64_t w, ends;
-	unsigned bits;
+	unsigned bytes;
 
 	if (in->end - in->at < 8)
-		return cursor_varint_slow(in);
+		return cursor_varint(in);
 	w = varints_load8(in->at);
 	ends = ~w & VARINTS_HIGH_BITS;
 	if (!ends)
 		return cursor_varint_slow(in);
-	bits = (unsigned)__builtin_ctzll(ends) + 1;
-	in->at += bits / 8;
-	w &= ~UINT64_C(0) >> (64 - bits);
-	w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
-	w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
-	return (w & UINT64_C(0x0fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
+	bytes = ((unsigned)__builtin_ctzll(ends) + 1) / 8;
+	in->at += bytes;
+	return squeeze(w, bytes);
 }
 
 bool varints_sums_words(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from)
@@ -187,39 +202,68 @@ static inline int64_t scaled_back(uint64_t v, uint64_t factor, bool negative)
 	return (int64_t)((negative ? (uint64_t)unzigzag(v) : v) * factor);
 }
 
+#define BLOCK 64u
+
+/* Bit i: byte i of the block is the last of a varint. */
+static inline uint64_t ends_in(const unsigned char *p)
+{
+	uint64_t ends = 0;
+
+#pragma GCC unroll 8
+	for (unsigned i = 0; i < 8; i++) {
+		uint64_t last = (~varints_load8(p + 8 * i) & VARINTS_HIGH_BITS) >> 7;
+
+		/* Brings bit 8 * k to bit 56 + k. */
+		ends |= (last * UINT64_C(0x0102040810204080)) >> 56 << (8 * i);
+	}
+	return ends;
+}
+
+/* Of more than eight bytes. */
+static __attribute__((noinline)) uint64_t take_longest(
+	const unsigned char *p, const unsigned char *end, bool *bad)
+{
+	struct cursor in = { p, end, false };
+	uint64_t v = cursor_varint_slow(&in);
+
+	*bad |= in.bad;
+	return v;
+}
+
 static inline __attribute__((always_inline)) bool take_scaled(
 	struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out)
 {
+	unsigned char last[BLOCK + 8];
 	uint32_t i = 0;
-	uint64_t w;
 
-	while (n - i >= 8 && in->end - in->at >= 8) {
-		unsigned used = 0, k;
+	while (i < n && !in->bad) {
+		const unsigned char *p = in->at;
+		const size_t left = cursor_left(in);
+		uint64_t ends, v;
+		size_t at = 0;
 
-		w = varints_load8(in->at);
-		if (!(w & VARINTS_HIGH_BITS)) {
-			for (k = 0; k < 8; k++)
-				out[i + k] = scaled_back(w >> (8 * k) & SEVEN, factor, negative);
-			in->at += 8;
-			i += 8;
-			continue;
+		if (left < sizeof(last)) { /* eight bytes can be loaded wherever one begins */
+			memset(last, 0, sizeof(last));
+			if (left)
+				memcpy(last, p, left);
+			p = last;
 		}
-		for (k = 0; k < 4 && !__builtin_expect(TWO_BYTES(w), 0); k++) {
-			unsigned two = (unsigned)(w >> 7) & 1;
+		ends = ends_in(p);
+		if (left < BLOCK)
+			ends &= (UINT64_C(1) << left) - 1;
+		for (; ends && i < n; ends &= ends - 1) {
+			const size_t end = (size_t)__builtin_ctzll(ends) + 1;
 
-			out[i + k] = scaled_back(
-				(w & SEVEN) + ((w >> 1 & 0x3f80) & -(uint64_t)two), factor, negative);
-			used += 1 + two;
-			w >>= 8;
-			w >>= 8 * two;
+			if (__builtin_expect(end - at <= 8, 1))
+				v = squeeze(varints_load8(p + at), (unsigned)(end - at));
+			else
+				v = take_longest(p + at, p + end, &in->bad);
+			out[i++] = scaled_back(v, factor, negative);
+			at = end;
 		}
-		in->at += used;
-		i += k;
-		if (k < 4)
-			out[i++] = scaled_back(take_long(in), factor, negative);
+		in->at += at;
+		in->bad |= at == 0; /* one that does not end */
 	}
-	while (i < n)
-		out[i++] = scaled_back(cursor_varint(in), factor, negative);
 	return !in->bad;
 }
 

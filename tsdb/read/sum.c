@@ -210,21 +210,21 @@ static enum err_code add_samples(struct summing *t, int64_t weight, struct err *
 	const uint32_t column = (uint32_t)t->column;
 	const unsigned char *small = row_small_values(v, column);
 	struct db_querier *q = t->q;
-	uint32_t *sets;
+	uint32_t *sets, n = v->n;
 	enum err_code rc;
 
 	if (!reserve(q, v->n))
 		return err_nomem(err, "sum");
 	sets = v->label_sets.len ? q->sets : NULL;
 	if ((rc = row_ids(v, q->stacks, sets, err)) ||
-		(!small && (rc = row_values(v, column, q->values, err))) ||
-		(rc = row_check_ids(t->p, v, q->stacks, sets, err)))
+		(rc = row_check_ids(t->p, v, q->stacks, sets, err)) ||
+		(!small && (rc = row_cells(v, column, q->stacks, sets, q->values, &n, err))))
 		return rc;
 	t->stats->read += v->n;
 	if (small)
 		return accum_add_bytes(
 			t->acc, q->stacks, sets, small, v->columns[column].factor, v->n, weight, err);
-	return accum_add(t->acc, q->stacks, sets, q->values, v->n, weight, err);
+	return accum_add(t->acc, q->stacks, sets, q->values, n, weight, err);
 }
 
 /* ERR_NOT_FOUND: the row lacks the type. ERR_CORRUPT: nothing of it was added. */

@@ -51,6 +51,32 @@ static bool check_small(const struct row_view *v, uint32_t column, const int64_t
 	return small;
 }
 
+/* Cells are the values that are not 0, with their ids, and some that are 0; as row_values has them
+ * in `want`, and row_ids in got_stacks and got_sets. */
+static void check_cells(const struct row_view *v, uint32_t column, const int64_t *want)
+{
+	static uint32_t cell_stacks[N_MAX], cell_sets[N_MAX];
+	static int64_t cell_values[N_MAX];
+	uint32_t n = 77, k = 0;
+	struct err err;
+
+	memcpy(cell_stacks, got_stacks, v->n * sizeof(*cell_stacks));
+	memcpy(cell_sets, got_sets, v->n * sizeof(*cell_sets));
+	CHECK_OK(row_cells(v, column, cell_stacks, cell_sets, cell_values, &n, &err), &err);
+	REQUIRE(n <= v->n);
+	for (uint32_t i = 0; i < v->n; i++) {
+		if (k < n && cell_stacks[k] == got_stacks[i] && cell_sets[k] == got_sets[i] &&
+			cell_values[k] == want[i])
+			k++;
+		else if (want[i])
+			CHECK_FAIL("value %u of column %u is not among the cells", i, column);
+	}
+	CHECK_INT(k, n);
+	memcpy(cell_stacks, got_stacks, v->n * sizeof(*cell_stacks));
+	CHECK_OK(row_cells(v, column, cell_stacks, NULL, cell_values, &k, &err), &err);
+	CHECK_INT(k, n);
+}
+
 static void fill(uint32_t n, bool labels)
 {
 	uint32_t stack = 0, set = 0;
@@ -105,6 +131,7 @@ static void check_round_trip(uint32_t n, bool labels)
 		CHECK_OK(row_values(&v, c, got, &err), &err);
 		if (memcmp(got, values + c * n, n * sizeof(*got)))
 			CHECK_FAIL("column %u of %u entries differs", c, n);
+		check_cells(&v, c, got);
 		/* Of many values column 2 is small multiples, and 8 is bytes. */
 		if (check_small(&v, c, got) != (c == 2 || c == 8) && n >= 63)
 			CHECK_FAIL("column %u of %u entries: small or not", c, n);
@@ -211,6 +238,7 @@ TEST(cut_and_changed_rows)
 	struct row_view v;
 	struct buf b = { 0 };
 	struct err err;
+	uint32_t n;
 	char *copy;
 
 	fill(40, true);
@@ -233,8 +261,10 @@ TEST(cut_and_changed_rows)
 				if (row_values(&v, c, got, &err)) {
 					CHECK_INT(err.code, ERR_CORRUPT);
 					CHECK(!row_small_values(&v, c));
+					CHECK_INT(row_cells(&v, c, got_stacks, got_sets, got, &n, &err), ERR_CORRUPT);
 				} else {
 					check_small(&v, c, got);
+					check_cells(&v, c, got);
 				}
 		}
 		free(copy);

@@ -195,6 +195,43 @@ TEST(sums_both_ways)
 	buf_release(&bytes);
 }
 
+/* Any bytes, one by one and in blocks: the same values or the same refusal. */
+TEST(values_of_any_bytes)
+{
+	static int64_t out[4 * MOST + 1];
+	struct buf bytes = { 0 };
+
+	for (uint32_t round = 0; round < 30000; round++) {
+		uint32_t n = 1 + (uint32_t)draw(4 * MOST), len = (uint32_t)draw(3 * MOST);
+		uint64_t longer = 1 + draw(12); /* in how many of 12 a byte goes on */
+		struct cursor plain, at;
+		struct str in;
+
+		buf_clear(&bytes);
+		for (uint32_t i = 0; i < len; i++)
+			buf_add_char(&bytes, (char)(draw(128) | (draw(12) < longer ? 0x80 : 0)));
+		in = copy_of(&bytes);
+		plain = at = cursor_of(in);
+		if (draw(2)) /* as many as there are */
+			for (n = 0; cursor_left(&plain) && !plain.bad && n < 4 * MOST; n += !plain.bad)
+				(void)cursor_varint(&plain);
+		out[n] = 77;
+		plain = at;
+		CHECK_INT(varints_values(&at, n, 3, false, out), !at.bad);
+		for (uint32_t i = 0; i < n && !plain.bad; i++) {
+			uint64_t v = cursor_varint(&plain);
+
+			if (!plain.bad && (uint64_t)out[i] != v * 3)
+				CHECK_FAIL("value %u of %u is %lld", i, n, (long long)out[i]);
+		}
+		CHECK_INT(at.bad, plain.bad);
+		CHECK(at.bad || at.at == plain.at);
+		CHECK_INT(out[n], 77);
+		free((void *)(uintptr_t)in.ptr);
+	}
+	buf_release(&bytes);
+}
+
 TEST(bytes_that_are_varints)
 {
 	unsigned char v[100];
