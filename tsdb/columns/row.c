@@ -319,20 +319,48 @@ enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, s
 	return cursor_left(&in) ? corrupt(err, "bytes left over") : ERR_OK;
 }
 
-/* Gaps of one byte each. The loop has no branch on whether a stack is new: that is hard to foresee.
- */
+/* GNU C's vectors, wherever they begin in an array. */
+typedef uint32_t four_ids __attribute__((vector_size(16), aligned(4)));
+typedef unsigned char four_bytes __attribute__((vector_size(4), aligned(1)));
+
+static inline four_ids load_ids(const uint32_t *ids)
+{
+	return *(const four_ids *)ids;
+}
+
+/* True if a stack comes twice. */
+static bool any_twice(const uint32_t *stacks, uint32_t n)
+{
+	four_ids same = { 0 };
+	uint32_t any = 0, i = 1;
+
+	for (; i < n && n - i >= 4; i += 4)
+		same |= (four_ids)(load_ids(&stacks[i]) == load_ids(&stacks[i - 1]));
+	for (; i < n; i++)
+		any |= stacks[i] == stacks[i - 1];
+	return any | same[0] | same[1] | same[2] | same[3];
+}
+
+/* Gaps of one byte each. */
 static void small_label_sets(const struct row_view *v, const uint32_t *stacks, uint32_t *label_sets)
 {
 	const unsigned char *gaps = (const unsigned char *)v->label_sets.ptr;
-	uint32_t before = 0, set = 0;
+	uint32_t set = 0, i = 0;
 
-	for (uint32_t i = 0; i < v->n; i++) {
-		const uint32_t same = -(uint32_t)(stacks[i] == before);
-
-		set = (set & same) + gaps[i];
-		label_sets[i] = set;
-		before = stacks[i];
+	if (any_twice(stacks, v->n)) {
+		/* No branch on whether a stack is new: that is hard to foresee. */
+		label_sets[0] = set = gaps[0];
+		for (i = 1; i < v->n; i++) {
+			set &= -(uint32_t)(stacks[i] == stacks[i - 1]);
+			label_sets[i] = set += gaps[i];
+		}
+		return;
 	}
+	for (; v->n - i >= 4; i += 4)
+		*(four_ids *)&label_sets[i] = __builtin_convertvector(
+			*(const four_bytes *)&gaps[i], four_ids);
+	for (; i < v->n; i++)
+		label_sets[i] = gaps[i];
 }
 
 static enum err_code label_sets_of(
@@ -478,19 +506,21 @@ const unsigned char *row_small_values(const struct row_view *v, uint32_t column)
 
 static bool all_below(const uint32_t *ids, uint32_t n, uint32_t end)
 {
-	uint32_t any[4] = { 0 }, most = 0, i = 0;
+	/* The highest bit: of an id, or of what it lacks to the last one. */
+	const uint32_t last = end - 1;
+	four_ids beyond = { 0 };
+	uint32_t any = 0, i = 0;
 
-	/* All bits together are the greatest id at least, and quicker. */
+	if (last >> 31) {
+		for (; i < n && ids[i] < end; i++)
+			;
+		return i == n;
+	}
 	for (; n - i >= 4; i += 4)
-		for (uint32_t k = 0; k < 4; k++)
-			any[k] |= ids[i + k];
+		beyond |= (last - load_ids(&ids[i])) | load_ids(&ids[i]);
 	for (; i < n; i++)
-		any[0] |= ids[i];
-	if ((any[0] | any[1] | any[2] | any[3]) < end)
-		return true;
-	for (i = 0; i < n; i++)
-		most = ids[i] > most ? ids[i] : most;
-	return most < end;
+		any |= (last - ids[i]) | ids[i];
+	return !((any | beyond[0] | beyond[1] | beyond[2] | beyond[3]) >> 31);
 }
 
 enum err_code row_check_ids(const struct partition *p, const struct row_view *v,

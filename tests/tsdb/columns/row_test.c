@@ -1,6 +1,7 @@
 #include "base/map.h"
 #include "tests/check.h"
 #include "tsdb/columns/row.h"
+#include "tsdb/symbols/partition.h"
 
 static uint64_t state = 1;
 
@@ -79,6 +80,8 @@ static void check_cells(const struct row_view *v, uint32_t column, const int64_t
 
 static void fill(uint32_t n, bool labels)
 {
+	const bool once = draw() % 2; /* each stack */
+	const uint32_t gap = draw() % 4 ? 1 : 50; /* of label sets: in a byte, or not all */
 	uint32_t stack = 0, set = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
@@ -86,8 +89,9 @@ static void fill(uint32_t n, bool labels)
 
 		if (labels && draw() % 4 == 0)
 			step = 0;
+		step += once && step == 0;
 		stack += step;
-		set = labels ? (step ? 0 : set) + (uint32_t)(draw() % 3) : 0;
+		set = labels ? (step ? 0 : set) + (uint32_t)(draw() % 3) * gap : 0;
 		stacks[i] = stack;
 		sets[i] = set;
 	}
@@ -149,6 +153,8 @@ TEST(rows_come_back_as_they_were)
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
 		for (int labels = 0; labels < 2; labels++)
 			check_round_trip(sizes[i], labels);
+	for (uint32_t n = 1; n < 200; n++)
+		check_round_trip(n % 40, true);
 }
 
 TEST(extremes)
@@ -292,4 +298,70 @@ TEST(small_rows_are_small)
 	/* A byte of gap and one of value: nanoseconds are counts once the period is taken out. */
 	CHECK_INT(b.len, 1030);
 	buf_release(&b);
+}
+
+/* Nodes 0 to `nodes`, label sets 0 to `label_sets`, a header without types. */
+static struct partition *open_partition(uint32_t nodes, uint32_t label_sets, uint32_t *header)
+{
+	const struct symbol_limits limits = { 1000, 1000, 1000, 1 << 20 };
+	const struct sym_header no_types = { 0 };
+	const struct sym_location place = { .mapping = SYM_NONE };
+	struct partition *p = NULL;
+	uint32_t location = 0, id = 0;
+	bool overflow = false;
+	struct err err;
+
+	CHECK_OK(partition_open(STR("job"), 0, 0, &limits, &p, &err), &err);
+	CHECK_OK(sym_intern_header(p, &no_types, header, &err), &err);
+	CHECK_OK(sym_intern_location(p, &place, &location, &err), &err);
+	for (uint32_t i = 0; i < nodes; i++)
+		CHECK_OK(sym_intern_node(p, i, location, &id, &err), &err);
+	for (uint32_t i = 0; i < label_sets; i++) {
+		const struct sym_label label = { .num = i + 1 };
+
+		CHECK_OK(
+			sym_intern_label_set(p, &(struct sym_label_set){ &label, 1 }, &id, &overflow, &err),
+			&err);
+	}
+	CHECK_INT(sym_nodes_n(p), nodes + 1);
+	CHECK_INT(sym_label_sets_n(p), label_sets + 1);
+	return p;
+}
+
+TEST(ids_that_are_not_there)
+{
+	enum { NODES = 20, SETS = 9, MOST = 14 };
+	static const uint32_t beyond[] = { SETS + 1, 16, 1u << 31, (1u << 31) + 3, UINT32_MAX };
+	uint32_t nodes[MOST], of[MOST], header = 0;
+	struct partition *p = open_partition(NODES, SETS, &header);
+	struct err err;
+
+	for (uint32_t n = 1; n <= MOST; n++) {
+		const struct row_view v = { .header = header, .n = n };
+
+		for (uint32_t i = 0; i < n; i++) {
+			nodes[i] = NODES + 1 + i - n;
+			of[i] = i % 3 ? SETS : i % (SETS + 1);
+		}
+		CHECK_OK(row_check_ids(p, &v, nodes, of, &err), &err);
+		CHECK_OK(row_check_ids(p, &v, nodes, NULL, &err), &err);
+		for (uint32_t i = 0; i < n; i++)
+			for (size_t k = 0; k < sizeof(beyond) / sizeof(beyond[0]); k++) {
+				uint32_t was = of[i];
+
+				of[i] = beyond[k];
+				CHECK_ERR(row_check_ids(p, &v, nodes, of, &err), &err, ERR_CORRUPT,
+					"a row of job \"job\" uses symbols that are missing");
+				of[i] = was;
+			}
+		nodes[n - 1] = NODES + 1;
+		CHECK_INT(row_check_ids(p, &v, nodes, of, &err), ERR_CORRUPT);
+		CHECK_INT(row_check_ids(p, &v, nodes, NULL, &err), ERR_CORRUPT);
+	}
+	CHECK_INT(row_check_ids(p, &(struct row_view){ .header = header + 1 }, NULL, NULL, &err),
+		ERR_CORRUPT);
+	CHECK_INT(
+		row_check_ids(p, &(struct row_view){ .header = header, .columns_n = 1 }, NULL, NULL, &err),
+		ERR_CORRUPT);
+	partition_close(p);
 }
