@@ -257,25 +257,31 @@ static size_t add_positive(
 	return i;
 }
 
+/* Not inline: its array would be cleared for each row. */
+static __attribute__((noinline)) enum err_code add_bytes_wide(struct accum *a,
+	const uint32_t *stacks, const uint32_t *label_sets, const unsigned char *values,
+	uint64_t factor, size_t n, int64_t weight, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	int64_t wide[256];
+
+	for (size_t i = 0, k; i < n && !rc; i += k) {
+		for (k = 0; k < 256 && k < n - i; k++)
+			wide[k] = (int64_t)(values[i + k] * factor);
+		rc = accum_add(a, stacks + i, label_sets ? label_sets + i : NULL, wide, k, weight, err);
+	}
+	return rc;
+}
+
 enum err_code accum_add_bytes(struct accum *a, const uint32_t *stacks, const uint32_t *label_sets,
 	const unsigned char *values, uint64_t factor, size_t n, int64_t weight, struct err *err)
 {
-	int64_t some[256];
-	enum err_code rc = ERR_OK;
-
 	assert(factor <= UINT64_C(1) << 56);
-	if (a->signs >= 0 && !(a->flags & ACCUM_WEIGHTED) &&
-		(!label_sets || !(a->flags & ACCUM_BY_LABELS))) {
-		if (add_positive(a, stacks, values, factor, n) < n)
-			return err_nomem(err, "sum");
-		return check_overflow(a, err);
-	}
-	for (size_t i = 0, k; i < n && !rc; i += k) {
-		for (k = 0; k < 256 && k < n - i; k++)
-			some[k] = (int64_t)(values[i + k] * factor);
-		rc = accum_add(a, stacks + i, label_sets ? label_sets + i : NULL, some, k, weight, err);
-	}
-	return rc;
+	if (a->signs < 0 || a->flags & ACCUM_WEIGHTED || (label_sets && a->flags & ACCUM_BY_LABELS))
+		return add_bytes_wide(a, stacks, label_sets, values, factor, n, weight, err);
+	if (add_positive(a, stacks, values, factor, n) < n)
+		return err_nomem(err, "sum");
+	return check_overflow(a, err);
 }
 
 bool accum_has_negative(const struct accum *a)

@@ -258,21 +258,21 @@ static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns,
 static enum err_code add_at(struct summing *t, struct querier_source *s, struct store_iter *it,
 	int64_t ts_ns, bool *added, struct err *err)
 {
+	struct err *why = &t->x->why;
 	struct str bytes;
-	struct err why;
 	enum err_code rc;
 
 	*added = false;
-	if (!(rc = store_iter_value(it, &bytes, &why)))
-		rc = add_row(t, bytes, ts_ns, &why);
+	if (!(rc = store_iter_value(it, &bytes, why)))
+		rc = add_row(t, bytes, ts_ns, why);
 	*added = rc == ERR_OK;
 	if (rc == ERR_NOT_FOUND)
 		return ERR_OK;
 	if (rc == ERR_CORRUPT) {
-		querier_warn(t->q, s, &why);
+		querier_warn(t->q, s, why);
 		return ERR_OK;
 	}
-	return rc ? err_copy(err, &why) : ERR_OK;
+	return rc ? err_copy(err, why) : ERR_OK;
 }
 
 static enum err_code sum_window(struct summing *t, struct querier_source *s, uint32_t id,
