@@ -484,8 +484,10 @@ enum err_code row_cells(const struct row_view *v, uint32_t column, uint32_t *sta
 
 	assert(column < v->columns_n);
 	*n = c->coding == ROW_ZERO ? 0 : v->n;
+	if (c->coding == ROW_ZERO)
+		return ERR_OK;
 	if (c->coding != ROW_SPARSE && c->coding != ROW_SPARSE_SIGNED)
-		return *n ? row_values(v, column, values, err) : ERR_OK;
+		return row_values(v, column, values, err);
 	bitmap = cursor_bytes(&in, ((size_t)v->n + 7) / 8);
 	if (move_to_front((const unsigned char *)bitmap.ptr, stacks, label_sets, n) &&
 		varints_values(&in, *n, c->factor, c->coding == ROW_SPARSE_SIGNED, values) &&

@@ -218,6 +218,22 @@ TEST(small_values_of_a_great_factor)
 	}
 }
 
+/* A row without entries whose column has a byte: refused by all. */
+TEST(bytes_without_entries)
+{
+	static const char bytes[] = { 1, 0, 3, 1, 0, 0, 0, 0, 1, 2, 1, 0, 1, 0, 0, 5 };
+	struct row_view v;
+	struct err err;
+	uint32_t n = 7;
+	int64_t value = 0;
+
+	REQUIRE_OK(row_parse((struct str){ bytes, sizeof(bytes) }, 5, &v, &err), &err);
+	CHECK_INT(v.n, 0);
+	CHECK_INT(row_values(&v, 0, &value, &err), ERR_CORRUPT);
+	CHECK_INT(row_cells(&v, 0, NULL, NULL, &value, &n, &err), ERR_CORRUPT);
+	CHECK(!row_small_values(&v, 0));
+}
+
 TEST(a_total_over_64_bits_is_refused)
 {
 	const uint32_t ids[2] = { 1, 2 };
