@@ -3,12 +3,12 @@ import { count, number, row } from './report.mjs';
 
 const WORSE = 0.15; // above the exponent that is expected
 
-/** Powers of ten from 1,000 to most, and most itself; a tenth and a hundredth of it, if it is less than 10,000. */
+/** Powers of ten from 1,000 to a third of most, and most itself; a tenth and a hundredth of it, if it is less than 10,000. */
 export function sizes(most) {
   if (!(most >= 100)) throw new Error(`BENCH_SERIES is ${most}, at least 100`);
   if (most < 10000) return [Math.ceil(most / 100), Math.ceil(most / 10), most];
   const list = [];
-  for (let n = 1000; n < most; n *= 10) list.push(n);
+  for (let n = 1000; n <= most / 3; n *= 10) list.push(n);
   return [...list, most];
 }
 

@@ -8,7 +8,8 @@ const power = (exponent, ...list) => list.map((n) => [n, 3 * n ** exponent]);
 test('sizes: powers of ten up to the most, and the most', () => {
   assert.deepEqual(sizes(100000), [1000, 10000, 100000]);
   assert.deepEqual(sizes(1000000), [1000, 10000, 100000, 1000000]);
-  assert.deepEqual(sizes(25000), [1000, 10000, 25000]);
+  assert.deepEqual(sizes(50000), [1000, 10000, 50000]);
+  assert.deepEqual(sizes(12000), [1000, 12000]);
   assert.deepEqual(sizes(2000), [20, 200, 2000]);
   assert.throws(() => sizes(99), /BENCH_SERIES is 99, at least 100/);
   assert.throws(() => sizes(NaN), /BENCH_SERIES is NaN/);
