@@ -3,10 +3,9 @@
 // like kill -9; queries go to the real server. Costs are CPU time of the server, but for starts.
 import { spawnSync, execFileSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { Agent } from 'node:http';
+import { Agent, get } from 'node:http';
 import { freemem } from 'node:os';
 import { join } from 'node:path';
-import { request } from '../e2e/lib.mjs';
 import { emptyDirectory, env, fleet } from './common.mjs';
 import { count, note, spread } from './report.mjs';
 import { growthLines, growthOf, sizes } from './slope.mjs';
@@ -17,9 +16,11 @@ const SCRAPES = 2; // the first makes the series
 const STARTS = 3;
 const ROUNDS = 3;
 const ROUND_CPU = 0.25; // seconds: the clock of /proc/PID/stat ticks every 10 ms
-const ROUND_WALL = 5; // seconds, at most
+const ROUND_WALL = 5; // seconds: a round ends, and one question that takes longer is asked once
+const PATIENCE = '20m'; // of the server with a query
 const FREE = 4096; // bytes of memory for each series, or the size is left out
-const LARGE = ['--storage.tsdb.symbol-memory=16GiB', '--query.max-memory=16GiB', '--query.max-memory-total=16GiB'];
+const LARGE = ['--storage.tsdb.symbol-memory=16GiB', '--query.max-memory=16GiB', '--query.max-memory-total=16GiB',
+  `--query.timeout=${PATIENCE}`];
 
 /** For the file: the table's rows. */
 export const grown = [];
@@ -70,15 +71,28 @@ function questions(n, services, pods, span) {
   ];
 }
 
-/** CPU milliseconds of the server for one answer, by rounds. Connections are kept. */
+/** The answer's bytes; however long it takes. Connections are kept. */
+function answer(url, agent) {
+  return new Promise((done, fail) => {
+    get(url, { agent }, (res) => {
+      const chunks = [];
+      res.on('data', (c) => chunks.push(c));
+      res.on('error', fail);
+      res.on('end', () => {
+        const body = Buffer.concat(chunks);
+        if (res.statusCode === 200) done(body);
+        else fail(new Error(`${res.statusCode} ${body}`));
+      });
+    }).on('error', fail);
+  });
+}
+
+/** CPU milliseconds of the server for one answer, by rounds. */
 async function costOf(server, agent, { what, path, params, right }) {
-  const ask = async (i) => {
-    const res = await request(`${server.url}/api/v1/${path}?${new URLSearchParams(params(i))}`, { agent });
-    if (res.status !== 200) throw new Error(`${what}: ${res.status} ${res.body}`);
-    return res.body;
-  };
-  const first = JSON.parse(await ask(0)).data;
+  const ask = (i) => answer(`${server.url}/api/v1/${path}?${new URLSearchParams(params(i))}`, agent);
+  const cpu0 = cpuOf(server.child.pid), began0 = process.hrtime.bigint(), first = JSON.parse(await ask(0)).data;
   if (!right(first)) throw new Error(`${what}: the answer is ${JSON.stringify(first).slice(0, 200)}`);
+  if (elapsed(began0) > ROUND_WALL) return [(cpuOf(server.child.pid) - cpu0) * 1e3];
   const rounds = [];
   let i = 0;
   while (rounds.length < ROUNDS) {
@@ -133,10 +147,13 @@ export async function growth(t) {
     costs.get(what).points.push([n, spread(ours).median]);
   };
   const empty = await emptyServer(t);
-  for (const n of sizes(env('BENCH_SERIES', 100000))) {
-    if (n * FREE > freemem()) console.log(`${count(n)} series: left out, memory for them is not free`);
-    else await measure(t, n, empty, add);
+  try {
+    for (const n of sizes(env('BENCH_SERIES', 100000))) {
+      if (n * FREE > freemem()) console.log(`${count(n)} series: left out, memory for them is not free`);
+      else await measure(t, n, empty, add);
+    }
+  } finally { // what was measured before a failure is shown too
+    for (const { what, unit, expected, points } of costs.values()) grown.push({ what, unit, ...growthOf(points, expected) });
+    console.log(`\n${growthLines(grown).join('\n')}\n`);
   }
-  for (const { what, unit, expected, points } of costs.values()) grown.push({ what, unit, ...growthOf(points, expected) });
-  console.log(`\n${growthLines(grown).join('\n')}\n`);
 }
