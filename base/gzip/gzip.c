@@ -18,7 +18,8 @@
 #define TEXT_BYTES_MAX 512 /* of a file name or comment with its NUL, as in Go */
 #define DEFLATE_RATIO_MAX 1032 /* a match of 258 bytes in two bits */
 #define ROOM_MIN 4096
-#define ROOM_SPARE 320 /* libdeflate writes words, its quick way, until 300 bytes before the end */
+/* libdeflate is at its quickest until 299 bytes before the end of its room. */
+#define ROOM_SPARE 320
 
 enum { FLAG_HEADER_CRC = 2, FLAG_EXTRA = 4, FLAG_NAME = 8, FLAG_COMMENT = 16 };
 
