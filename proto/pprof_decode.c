@@ -202,13 +202,14 @@ static bool is_short_string(wire_pos at)
 
 static wire_pos quick_strings(struct decoder *d, wire_pos at, wire_pos last)
 {
-	struct str *s = d->p->strings + d->p->strings_n, *end = d->p->strings + d->strings.cap;
+	struct str *strings = d->p->strings;
+	uint32_t n = d->p->strings_n, cap = d->strings.cap;
 
-	for (; at < last && s < end && is_short_string(at); s++) {
-		*s = (struct str){ (const char *)at + 2, at[1] };
+	for (; at < last && n < cap && is_short_string(at); n++) {
+		strings[n] = (struct str){ (const char *)at + 2, at[1] };
 		at += 2 + at[1];
 	}
-	d->p->strings_n = (uint32_t)(s - d->p->strings);
+	d->p->strings_n = n;
 	return at;
 }
 
