@@ -1,19 +1,24 @@
 /*
  * The decoder's quick ways against its careful ones. Each profile is written twice: as writers do,
- * and with tags of two bytes, which no quick way takes. Both are decoded to the same profile, or
- * refused with the same words.
+ * and with tags of two bytes and ids packed singly, which no quick way takes. Both are decoded to
+ * the same profile, or refused with the same words.
  */
 #include "proto/pprof.h"
 #include "tests/check.h"
 #include "tests/draw.h"
 
 #define FIELDS_MAX 8
+#define TYPES_N 3
+#define ONE_OF 60 /* that are wild, if any are */
+
+enum kind { NONE, SAMPLE, LOCATION, FUNCTION, LINE, IDS, VALUES, LABEL, KINDS_N };
+static const unsigned field_of_kind[KINDS_N] = { 0, 2, 4, 5, 4, 1, 2, 3 };
 
 struct writer {
 	struct draw d;
 	struct buf *out;
-	bool long_tags;
-	uint32_t wild; /* one number of so many is out of range or cut; 0: none */
+	bool long_tags, padded; /* varints longer than need be, now and then */
+	enum kind wild; /* its numbers are out of range or cut at times */
 	uint32_t strings_n, functions_n, locations_n;
 };
 
@@ -36,19 +41,18 @@ static void let_go_on(struct buf *varint)
 	varint->ptr[varint->len - 1] = (char)(varint->ptr[varint->len - 1] | (char)0x80);
 }
 
-static void put_message(struct writer *w, struct buf *out, unsigned number, struct buf *message)
+static void put_message(struct writer *w, struct buf *out, enum kind kind, struct buf *message)
 {
-	if (w->wild && message->len && !draw(&w->d, w->wild))
+	if (w->wild == kind && message->len && !draw(&w->d, ONE_OF))
 		let_go_on(message); /* its last varint has no end */
-	put_tag(w, out, number, 2);
+	put_tag(w, out, field_of_kind[kind], 2);
 	buf_add_lenstr(out, buf_str(message));
 }
 
-/* Now and then longer than it need be. */
 static void put_varint(struct writer *w, struct buf *out, uint64_t v)
 {
 	buf_add_varint(out, v);
-	if (v < UINT64_C(1) << 56 && !draw(&w->d, 40)) {
+	if (w->padded && v < UINT64_C(1) << 49 && !draw(&w->d, 40)) {
 		let_go_on(out);
 		buf_add(out, "\x80\x00", 2);
 	}
@@ -63,10 +67,10 @@ static uint64_t draw_number(struct writer *w)
 	return v >> draw(&w->d, 64);
 }
 
-static uint64_t draw_index(struct writer *w, uint64_t first, uint32_t n)
+static uint64_t draw_index(struct writer *w, enum kind kind, uint64_t first, uint32_t n)
 {
-	if (w->wild && !draw(&w->d, w->wild))
-		return draw(&w->d, 2) ? first + n : draw_number(w);
+	if (w->wild == kind && !draw(&w->d, ONE_OF))
+		return draw(&w->d, 2) ? first + n : draw(&w->d, 2) ? first - 1 : draw_number(w);
 	return first + (n ? draw(&w->d, n) : 0);
 }
 
@@ -94,23 +98,24 @@ static void put_numbers(struct writer *w, struct buf *out, const struct field *f
 static void put_function(struct writer *w, uint32_t i)
 {
 	struct buf m = { 0 };
-	struct field f[] = { { 1, i + 1 }, { 2, draw_index(w, 0, w->strings_n) },
-		{ 3, draw_index(w, 0, w->strings_n) }, { 4, draw_index(w, 0, w->strings_n) },
+	struct field f[] = { { 1, i + 1 }, { 2, draw_index(w, FUNCTION, 0, w->strings_n) },
+		{ 3, draw_index(w, FUNCTION, 0, w->strings_n) },
+		{ 4, draw_index(w, FUNCTION, 0, w->strings_n) },
 		{ 5, draw(&w->d, 4) ? draw(&w->d, 3000) : draw_number(w) } };
 
 	put_numbers(w, &m, f, 4 + draw(&w->d, 2));
-	put_message(w, w->out, 5, &m);
+	put_message(w, w->out, FUNCTION, &m);
 	buf_release(&m);
 }
 
 static void put_line(struct writer *w, struct buf *out)
 {
 	struct buf m = { 0 };
-	struct field f[] = { { 1, draw_index(w, 1, w->functions_n) },
+	struct field f[] = { { 1, draw_index(w, LINE, 1, w->functions_n) },
 		{ 2, draw(&w->d, 4) ? draw(&w->d, 3000) : draw_number(w) }, { 3, draw(&w->d, 200) } };
 
 	put_numbers(w, &m, f, 2 + draw(&w->d, 2));
-	put_message(w, out, 4, &m);
+	put_message(w, out, LINE, &m);
 	buf_release(&m);
 }
 
@@ -119,7 +124,8 @@ static void put_location(struct writer *w, uint32_t i)
 {
 	bool go = draw(&w->d, 2);
 	uint32_t lines = draw(&w->d, 4);
-	struct field f[] = { { 1, i + 1 }, { 2, draw(&w->d, 3) }, { 3, draw_number(w) } };
+	struct field f[] = { { 1, i + 1 }, { 2, draw(&w->d, 30) ? draw(&w->d, 3) : draw_number(w) },
+		{ 3, draw_number(w) } };
 	struct field folded = { 5, draw(&w->d, 2) };
 	struct buf m = { 0 };
 
@@ -129,50 +135,74 @@ static void put_location(struct writer *w, uint32_t i)
 	while (lines--)
 		put_line(w, &m);
 	if (go)
-		put_numbers(w, &m, &(struct field){ 2, draw(&w->d, 3) }, 1);
+		put_numbers(
+			w, &m, &(struct field){ 2, draw(&w->d, 30) ? draw(&w->d, 3) : draw_number(w) }, 1);
 	if (!draw(&w->d, 3))
 		put_numbers(w, &m, &folded, 1);
-	put_message(w, w->out, 4, &m);
+	put_message(w, w->out, LOCATION, &m);
 	buf_release(&m);
 }
 
 static void put_label(struct writer *w, struct buf *out)
 {
 	bool text = draw(&w->d, 2);
-	struct field f[] = { { 1, draw_index(w, 0, w->strings_n) },
-		{ text ? 2 : 3, text ? draw_index(w, 0, w->strings_n) : draw_number(w) },
-		{ 4, draw_index(w, 0, w->strings_n) } };
+	struct field f[] = { { 1, draw_index(w, LABEL, 0, w->strings_n) },
+		{ text ? 2 : 3, text ? draw_index(w, LABEL, 0, w->strings_n) : draw_number(w) },
+		{ 4, draw_index(w, LABEL, 0, w->strings_n) } };
 	struct buf m = { 0 };
 
 	put_numbers(w, &m, f, 2 + draw(&w->d, 2));
-	put_message(w, out, 3, &m);
+	put_message(w, out, LABEL, &m);
 	buf_release(&m);
+}
+
+/* Packed or each by itself. The careful form packs single ids, which no quick way takes. */
+static void put_ids(struct writer *w, struct buf *out)
+{
+	uint32_t n = draw(&w->d, 3) ? draw(&w->d, 40) : 0, few = draw(&w->d, 2) ? 99 : UINT32_MAX;
+	uint32_t max = w->locations_n < few ? w->locations_n : few;
+	bool packed = draw(&w->d, 4);
+	struct buf ids = { 0 };
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t id = draw_index(w, IDS, 1, draw(&w->d, 9) ? max : w->locations_n);
+
+		if (!packed)
+			put_tag(w, out, field_of_kind[IDS], 0);
+		put_varint(w, packed ? &ids : out, id);
+		if (!packed || (!w->long_tags && i + 1 < n))
+			continue;
+		if (i + 1 == n)
+			put_message(w, out, IDS, &ids);
+		else {
+			put_tag(w, out, field_of_kind[IDS], 2);
+			buf_add_lenstr(out, buf_str(&ids));
+		}
+		ids.len = 0;
+	}
+	buf_release(&ids);
 }
 
 static void put_sample(struct writer *w)
 {
-	uint32_t n = draw(&w->d, 3) ? draw(&w->d, 40) : 0, labels = draw(&w->d, 4);
-	bool packed = draw(&w->d, 4), few = draw(&w->d, 2);
-	struct buf m = { 0 }, ids = { 0 };
+	uint32_t labels = draw(&w->d, 4);
+	struct buf m = { 0 }, values = { 0 };
 
-	for (uint32_t i = 0; i < n; i++) {
-		uint64_t id = draw_index(w, 1, few && w->locations_n > 99 ? 99 : w->locations_n);
+	put_ids(w, &m);
+	for (int i = 0; i < TYPES_N; i++) {
+		bool packed = !w->long_tags || w->wild == VALUES;
 
 		if (!packed)
-			put_tag(w, &m, 1, 0);
-		put_varint(w, packed ? &ids : &m, id);
+			put_tag(w, &m, field_of_kind[VALUES], 0);
+		put_varint(w, packed ? &values : &m, draw_number(w));
 	}
-	if (ids.len)
-		put_message(w, &m, 1, &ids);
-	ids.len = 0;
-	put_varint(w, &ids, draw_number(w));
-	put_varint(w, &ids, draw_number(w));
-	put_message(w, &m, 2, &ids);
+	if (values.len)
+		put_message(w, &m, VALUES, &values);
 	while (labels--)
 		put_label(w, &m);
-	put_message(w, w->out, 2, &m);
+	put_message(w, w->out, SAMPLE, &m);
 	buf_release(&m);
-	buf_release(&ids);
+	buf_release(&values);
 }
 
 static void put_strings(struct writer *w)
@@ -194,14 +224,15 @@ static void write_profile(uint64_t seed, bool long_tags, struct buf *out)
 	struct writer w = { .d = { seed }, .out = out, .long_tags = long_tags };
 	uint32_t i, order = draw(&w.d, 3), samples = draw(&w.d, 30);
 
-	w.wild = draw(&w.d, 2) ? 0 : 100 + draw(&w.d, 4000);
+	w.wild = draw(&w.d, 2) ? NONE : draw(&w.d, KINDS_N);
+	w.padded = draw(&w.d, 2);
 	w.strings_n = 1 + (draw(&w.d, 4) ? draw(&w.d, 300) : draw(&w.d, 17000));
 	w.functions_n = draw(&w.d, 200);
 	w.locations_n = 1 + draw(&w.d, 400);
-	put_tag(&w, out, 1, 2);
-	buf_add(out, "\x00", 1);
-	put_tag(&w, out, 1, 2);
-	buf_add(out, "\x00", 1);
+	for (i = 0; i < TYPES_N; i++) {
+		put_tag(&w, out, 1, 2);
+		buf_add_char(out, 0);
+	}
 	put_tag(&w, out, 3, 2);
 	buf_add(out, "\x02\x08\x01", 3);
 	if (order == 0)
