@@ -25,6 +25,8 @@ enum profile_field {
 	F_END
 };
 
+#define QUICK_BYTES 24 /* that a quick way reads beyond a message's end */
+
 /* The place of a message in the body. */
 struct span {
 	uint32_t at, len;
@@ -42,6 +44,12 @@ struct decoder {
 	const struct pprof_limits *limits;
 	struct pprof *p;
 	struct str raw;
+	/*
+	 * Quick ways are taken for messages that end before, since they read words, and bytes beyond
+	 * a message's end. They give up at what is rare or wrong, and the careful way decides.
+	 */
+	wire_pos quick_end;
+	bool quick_ids; /* of locations: in order, of at most two bytes */
 	struct err *err;
 	enum err_code rc; /* of a failed decoder_grow */
 	struct span *spans[F_FUNCTION + 1]; /* by profile_field */

@@ -195,6 +195,48 @@ static enum err_code add_bytes(struct decoder *d, uint64_t number, wire_pos at, 
 	return number && number < F_END ? decoder_wire_fail(d) : ERR_OK;
 }
 
+static bool is_short_string(wire_pos at)
+{
+	return *at == WIRE_TAG(F_STRING_TABLE, WIRE_BYTES) && at[1] < 0x80;
+}
+
+static wire_pos quick_strings(struct decoder *d, wire_pos at, wire_pos last)
+{
+	struct str *strings = d->p->strings;
+	uint32_t n = d->p->strings_n, cap = d->strings.cap;
+
+	for (; at < last && n < cap && is_short_string(at); n++) {
+		strings[n] = (struct str){ (const char *)at + 2, at[1] };
+		at += 2 + at[1];
+	}
+	d->p->strings_n = n;
+	return at;
+}
+
+/*
+ * The quick way of the walk: notes messages and strings as long as tags and lengths are single
+ * bytes, the arrays have room, and the body goes on behind the longest such field.
+ */
+static wire_pos quick_walk(struct decoder *d, wire_pos at, wire_pos end)
+{
+	wire_pos begin = (wire_pos)d->raw.ptr, last = end - at > 0x81 ? end - 0x81 : at;
+
+	while (at < last && at[1] < 0x80 && (*at & 0xc7) == WIRE_BYTES) {
+		unsigned number = *at >> 3;
+		uint32_t len = at[1], n;
+
+		if (number - 1 >= F_FUNCTION)
+			return number == F_STRING_TABLE ? quick_strings(d, at, last) : at;
+		if ((n = d->spans_n[number]) == d->spans_growth[number].cap)
+			return at;
+		d->spans[number][n] = (struct span){ (uint32_t)(at + 2 - begin), len };
+		d->spans_n[number] = n + 1;
+		d->sample_bytes += number == F_SAMPLE ? len : 0;
+		at += 2 + len;
+	}
+	return at;
+}
+
 static enum err_code walk(struct decoder *d)
 {
 	wire_pos at = (wire_pos)d->raw.ptr, end = at + d->raw.len;
@@ -202,7 +244,7 @@ static enum err_code walk(struct decoder *d)
 	uint64_t tag, v;
 	size_t len;
 
-	while (at < end) {
+	while ((at = quick_walk(d, at, end)) < end) {
 		if (!(at = wire_varint(at, end, &tag)))
 			return decoder_wire_fail(d);
 		if ((tag & 7) == WIRE_BYTES) {
@@ -285,6 +327,7 @@ enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_l
 			limits->raw_bytes_max);
 	if (!(d.p = arena_new(a, struct pprof)))
 		return decoder_no_memory(&d);
+	d.quick_end = (wire_pos)raw.ptr + (raw.len > QUICK_BYTES ? raw.len - QUICK_BYTES : 0);
 	set_limits(&d);
 	if ((rc = walk(&d)) || (rc = check_strings(&d)) || (rc = decoder_tables(&d)) ||
 		(rc = decoder_samples(&d)))

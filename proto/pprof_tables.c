@@ -56,7 +56,25 @@ static enum err_code decode_mapping(
 	return ERR_OK;
 }
 
-static enum err_code decode_function(
+/* The way of nearly all functions: fields in order, each of at most 14 bits. */
+static bool quick_function(
+	const struct decoder *d, wire_pos at, wire_pos end, struct pprof_function *out, uint64_t *id)
+{
+	uint32_t f[6] = { 0 }, all = 0, n = d->p->strings_n;
+
+	at = wire_small(at, 1 << 3, &f[1], &all);
+	at = wire_small(at, 2 << 3, &f[2], &all);
+	at = wire_small(at, 3 << 3, &f[3], &all);
+	at = wire_small(at, 4 << 3, &f[4], &all);
+	at = wire_small(at, 5 << 3, &f[5], &all);
+	if (at != end || all > WIRE_SMALL_MAX || f[2] >= n || f[3] >= n || f[4] >= n)
+		return false;
+	*id = f[1];
+	*out = (struct pprof_function){ f[2], f[3], f[4], f[5] };
+	return true;
+}
+
+static enum err_code careful_function(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint64_t f[6] = { 0 };
@@ -79,6 +97,15 @@ static enum err_code decode_function(
 	return ERR_OK;
 }
 
+static enum err_code decode_function(
+	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
+{
+	if (i < WIRE_SMALL_MAX && end <= d->quick_end &&
+		quick_function(d, at, end, &d->p->functions[i], id))
+		return ERR_OK;
+	return careful_function(d, at, end, i, id);
+}
+
 static enum err_code decode_line(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t location, uint32_t line_first)
 {
@@ -99,7 +126,56 @@ static enum err_code decode_line(
 	return ERR_OK;
 }
 
-static enum err_code decode_location(
+/* One line, its tag read, to lines[lines_n]. NULL: the careful way is to be taken. */
+static wire_pos quick_line(struct decoder *d, wire_pos at)
+{
+	wire_pos end = at + 1 + *at;
+	uint32_t f[4] = { 0 }, all = (*at & 0x80u) << 8;
+	struct pprof *p = d->p;
+
+	at = wire_small(at + 1, 1 << 3, &f[1], &all);
+	at = wire_small(at, 2 << 3, &f[2], &all);
+	at = wire_small(at, 3 << 3, &f[3], &all);
+	if (at != end || all > WIRE_SMALL_MAX || f[1] - 1 >= p->functions_n)
+		return NULL;
+	p->lines[p->lines_n++] = (struct pprof_line){ f[1] - 1, f[2], f[3] };
+	return at;
+}
+
+/*
+ * The way of nearly all locations: the fields in order, or as Go's runtime writes them, with the
+ * mapping behind the lines.
+ */
+static bool quick_location(struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
+{
+	uint32_t f[6] = { 0 }, all = 0, line_first = d->p->lines_n;
+	uint64_t address = 0;
+
+	at = wire_small(at, 1 << 3, &f[1], &all);
+	at = wire_small(at, 2 << 3, &f[2], &all);
+	if (*at == 3 << 3 && !(at = wire_quick_varint(at + 1, &address)))
+		return false;
+	while (at < end && *at == WIRE_TAG(4, WIRE_BYTES))
+		if (d->p->lines_n == d->lines.cap || !(at = quick_line(d, at + 1)))
+			return false;
+	if (at < end) {
+		at = wire_small(at, 2 << 3, &f[2], &all);
+		at = wire_small(at, 5 << 3, &f[5], &all);
+	}
+	if (at != end || all > WIRE_SMALL_MAX)
+		return false;
+	*id = f[1];
+	d->p->locations[i] = (struct pprof_location){
+		.address = address,
+		.mapping = id_table_find(&d->mappings, f[2]),
+		.line_first = line_first,
+		.line_n = d->p->lines_n - line_first,
+		.is_folded = f[5] != 0,
+	};
+	return true;
+}
+
+static enum err_code careful_location(
 	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
 {
 	uint32_t line_first = d->p->lines_n;
@@ -134,6 +210,18 @@ static enum err_code decode_location(
 		.is_folded = f[5] != 0,
 	};
 	return ERR_OK;
+}
+
+static enum err_code decode_location(
+	struct decoder *d, wire_pos at, wire_pos end, uint32_t i, uint64_t *id)
+{
+	uint32_t line_first = d->p->lines_n;
+
+	if (i < WIRE_SMALL_MAX && end <= d->quick_end && d->functions.in_order &&
+		quick_location(d, at, end, i, id))
+		return ERR_OK;
+	d->p->lines_n = line_first;
+	return careful_location(d, at, end, i, id);
 }
 
 typedef enum err_code (*decode_fn)(

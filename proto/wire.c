@@ -1,20 +1,5 @@
 #include "proto/wire.h"
 
-/*
- * Reads a varint of up to eight bytes without a branch on its length: the first byte without its
- * high bit ends the varint, what follows is masked off, and the groups of seven bits move
- * together pairwise.
- */
-static struct wire_number varint_of_word(wire_pos at, uint64_t w, uint64_t stop)
-{
-	at += ((unsigned)__builtin_ctzll(stop) >> 3) + 1;
-	w &= (stop ^ (stop - 1)) & ~WIRE_HIGH_BITS;
-	w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
-	w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
-	w = (w & UINT64_C(0x000000000fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
-	return (struct wire_number){ at, w };
-}
-
 struct wire_number wire_varint_slow(wire_pos at, wire_pos end)
 {
 	uint64_t v = 0, w, stop;
@@ -23,7 +8,7 @@ struct wire_number wire_varint_slow(wire_pos at, wire_pos end)
 	if (end - at >= 8) {
 		w = wire_word(at);
 		if ((stop = ~w & WIRE_HIGH_BITS))
-			return varint_of_word(at, w, stop);
+			return wire_varint_of_word(at, w, stop);
 	}
 	for (shift = 0; shift < 70 && at < end; shift += 7) {
 		unsigned char byte = *at++;

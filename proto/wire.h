@@ -37,6 +37,22 @@ struct wire_number {
 	wire_pos at;
 	uint64_t v;
 };
+
+/*
+ * A varint of up to eight bytes, read from the word w at `at` without a branch on its length. The
+ * first byte without its high bit ends it: stop, ~w & WIRE_HIGH_BITS, is not 0. What follows is
+ * masked off, and the groups of seven bits move together pairwise.
+ */
+static inline struct wire_number wire_varint_of_word(wire_pos at, uint64_t w, uint64_t stop)
+{
+	at += ((unsigned)__builtin_ctzll(stop) >> 3) + 1;
+	w &= (stop ^ (stop - 1)) & ~WIRE_HIGH_BITS;
+	w = (w & UINT64_C(0x007f007f007f007f)) | (w & UINT64_C(0x7f007f007f007f00)) >> 1;
+	w = (w & UINT64_C(0x00003fff00003fff)) | (w & UINT64_C(0x3fff00003fff0000)) >> 2;
+	w = (w & UINT64_C(0x000000000fffffff)) | (w & UINT64_C(0x0fffffff00000000)) >> 4;
+	return (struct wire_number){ at, w };
+}
+
 struct wire_number wire_varint_slow(wire_pos at, wire_pos end);
 
 static inline wire_pos wire_varint(wire_pos at, wire_pos end, uint64_t *out)
@@ -54,6 +70,40 @@ static inline wire_pos wire_varint(wire_pos at, wire_pos end, uint64_t *out)
 	slow = wire_varint_slow(at, end);
 	*out = slow.v;
 	return slow.at;
+}
+
+/* A varint of up to eight bytes; NULL: it is longer. Reads eight bytes. */
+static inline wire_pos wire_quick_varint(wire_pos at, uint64_t *out)
+{
+	uint64_t w = wire_word(at), stop = ~w & WIRE_HIGH_BITS;
+	struct wire_number n;
+
+	if (__builtin_expect(!stop, 0))
+		return NULL;
+	n = wire_varint_of_word(at, w, stop);
+	*out = n.v;
+	return n.at;
+}
+
+/*
+ * If a field with this tag is next, and its varint has one or two bytes: as most numbers of
+ * functions, lines and locations. Lengths alternate without a pattern, so none is branched on. A
+ * longer varint gives a value above WIRE_SMALL_MAX. *all collects the bits of the values. Reads up
+ * to three bytes.
+ */
+#define WIRE_SMALL_MAX 0x3fffu
+
+static inline wire_pos wire_small(wire_pos at, unsigned char tag, uint32_t *v, uint32_t *all)
+{
+	uint32_t low, two;
+
+	if (*at != tag)
+		return at;
+	low = at[1];
+	two = low >> 7;
+	*v = low + ((((uint32_t)at[2] << 7) - 0x80) & (0 - two));
+	*all |= *v;
+	return at + 2 + two;
 }
 
 /* A length and that many bytes: *len, and the position of the first of them. */

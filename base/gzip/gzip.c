@@ -18,6 +18,8 @@
 #define TEXT_BYTES_MAX 512 /* of a file name or comment with its NUL, as in Go */
 #define DEFLATE_RATIO_MAX 1032 /* a match of 258 bytes in two bits */
 #define ROOM_MIN 4096
+/* libdeflate is at its quickest until 299 bytes before the end of its room. */
+#define ROOM_SPARE 320
 
 enum { FLAG_HEADER_CRC = 2, FLAG_EXTRA = 4, FLAG_NAME = 8, FLAG_COMMENT = 16 };
 
@@ -82,7 +84,7 @@ struct inflater {
 /* Gives more room and keeps the bytes so far. */
 static enum err_code grow(struct inflater *f, size_t want)
 {
-	size_t room = want < ROOM_MIN ? ROOM_MIN : want;
+	size_t room = (want < ROOM_MIN ? ROOM_MIN : want) + ROOM_SPARE;
 	char *wide, name[64];
 
 	if (f->room >= f->raw_max && f->out)
