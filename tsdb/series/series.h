@@ -100,11 +100,28 @@ typedef bool (*series_has_key_fn)(void *ctx, const struct series *s, struct str 
 MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const struct matcher *m,
 	size_t n, const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
 	struct err *err);
+/* Leaves in `ids` the numeric series, or the others. */
+void series_keep_kind_locked(const struct series_index *x, bool numbers, struct bits *ids);
+/* Leaves in `ids` the series that lack the label. */
+void series_lacking_locked(const struct series_index *x, struct str name, struct bits *ids);
+/* Leaves in `ids` the series of the job. */
+void series_keep_job_locked(const struct series_index *x, const struct job *job, struct bits *ids);
+/* Calls fn with each job of the series within `ids`, NULL for numeric ones, until it returns false.
+ */
+typedef bool (*series_job_fn)(void *ctx, struct job *job);
+void series_jobs_locked(
+	const struct series_index *x, const struct bits *ids, series_job_fn fn, void *ctx);
+
 /* Calls fn with each label name of the series within `among`; with a name, with each of its values.
  * Reads a value's postings up to the first series within `among`. fn returns false to stop. */
 typedef bool (*series_name_fn)(void *ctx, struct str name);
 void series_names_locked(const struct series_index *x, struct str name, const struct bits *among,
 	series_name_fn fn, void *ctx);
+/* The same with the number of series within `among` that have it, and for a label name the number
+ * of its values there. */
+typedef bool (*series_count_fn)(void *ctx, struct str text, uint32_t series, uint32_t values);
+void series_counts_locked(const struct series_index *x, struct str name, const struct bits *among,
+	series_count_fn fn, void *ctx);
 uint64_t series_index_bytes(struct series_index *x);
 
 #endif
