@@ -41,15 +41,6 @@ enum err_code select_add(struct selecting *x, struct found f, struct err *err)
 
 /* ---- too many ---- */
 
-static size_t bits_count(const struct bits *b)
-{
-	size_t n = 0;
-
-	for (size_t w = 0; w < b->words; w++)
-		n += (size_t)__builtin_popcountll(b->w[w]);
-	return n;
-}
-
 /* Takes one of each stretch, at a place as if by chance, so that patterns do not bias the sample.
  */
 static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, struct err *err)
@@ -145,9 +136,7 @@ static enum err_code look_for_key(
 	return rc;
 }
 
-/* True if samples of the job have the label. It is answered once per job and key, so that all
- * epochs of a job get the same answer. */
-static enum err_code job_has_key(
+enum err_code select_job_has_key(
 	struct selecting *x, struct str job, struct str key, bool *out, struct err *err)
 {
 	struct known_key k = { job, key, false };
@@ -175,7 +164,7 @@ enum err_code select_wants(
 	*out = !v || !v->wanted || v->wanted(v->ctx, labels);
 	if (*out || !v->sample_label.len || !job.len)
 		return ERR_OK;
-	return job_has_key(x, job, v->sample_label, out, err);
+	return select_job_has_key(x, job, v->sample_label, out, err);
 }
 
 enum err_code select_samples_may_match(
@@ -190,9 +179,9 @@ enum err_code select_samples_may_match(
 
 		if (labels_has(f->labels, name) || matcher_test(&x->m[i], STR("")))
 			continue;
-		rc = job_has_key(x, job, name, out, err);
+		rc = select_job_has_key(x, job, name, out, err);
 		if (!rc && !*out && str_has_prefix(name, STR("sample_")) && labels_has(f->labels, inner))
-			rc = job_has_key(x, job, inner, out, err);
+			rc = select_job_has_key(x, job, inner, out, err);
 	}
 	return rc;
 }
@@ -212,7 +201,7 @@ static bool block_has_key(void *ctx, uint32_t slot, struct str key)
 	bool has = false;
 
 	if (!k->rc)
-		k->rc = job_has_key(k->x, block_partition(k->block, slot)->name, key, &has, &k->err);
+		k->rc = select_job_has_key(k->x, block_partition(k->block, slot)->name, key, &has, &k->err);
 	return has;
 }
 

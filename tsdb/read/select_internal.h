@@ -81,6 +81,11 @@ MUST_CHECK enum err_code select_ids(struct selecting *x, uint32_t source, const 
 MUST_CHECK enum err_code select_samples_may_match(
 	struct selecting *x, const struct found *f, bool *out, struct err *err);
 
+/* *out: samples of the job have the label. It is answered once per job and key, so that all epochs
+ * of a job get the same answer. */
+MUST_CHECK enum err_code select_job_has_key(
+	struct selecting *x, struct str job, struct str key, bool *out, struct err *err);
+
 /* ---- select_window.c ---- */
 
 /* Prepares x->jobs of a window for all jobs. */

@@ -104,8 +104,8 @@ MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const
 void series_keep_kind_locked(const struct series_index *x, bool numbers, struct bits *ids);
 /* Leaves in `ids` the series that lack the label. */
 void series_lacking_locked(const struct series_index *x, struct str name, struct bits *ids);
-/* Leaves in `ids` the series of the job. */
-void series_keep_job_locked(const struct series_index *x, const struct job *job, struct bits *ids);
+/* Takes the job's series out of `ids`. */
+void series_drop_job_locked(const struct series_index *x, const struct job *job, struct bits *ids);
 /* Calls fn with each job of the series within `ids`, NULL for numeric ones, until it returns false.
  */
 typedef bool (*series_job_fn)(void *ctx, struct job *job);

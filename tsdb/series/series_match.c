@@ -30,15 +30,6 @@ struct match {
 	struct bits scratch; /* of the same size */
 };
 
-static size_t bits_n(const struct bits *b)
-{
-	size_t n = 0;
-
-	for (size_t w = 0; w < b->words; w++)
-		n += (size_t)__builtin_popcountll(b->w[w]);
-	return n;
-}
-
 static void bits_copy(struct bits *to, const struct bits *from)
 {
 	memcpy(to->w, from->w, from->words * sizeof(*to->w));
@@ -162,7 +153,7 @@ static bool apply(struct match *t, const struct step *s, bool first)
 
 	if (!s->in)
 		return true;
-	n = first ? t->x->n : bits_n(t->out);
+	n = first ? t->x->n : bits_count(t->out);
 	if (value_at(s->m, 0, &value)) {
 		if (n * CANDIDATE_BITS < t->out->words)
 			by_candidates(t, s);
@@ -281,14 +272,12 @@ void series_jobs_locked(
 			return;
 }
 
-void series_keep_job_locked(const struct series_index *x, const struct job *job, struct bits *ids)
+void series_drop_job_locked(const struct series_index *x, const struct job *job, struct bits *ids)
 {
 	const struct index_job *of = index_job_find(x, job);
 
 	if (of)
-		id_set_keep(&of->ids, ids);
-	else if (ids->words)
-		memset(ids->w, 0, ids->words * sizeof(*ids->w));
+		id_set_out_of(&of->ids, ids);
 }
 
 /* ---- names and values ---- */

@@ -368,7 +368,7 @@ static void check_jobs(struct world *w)
 	series_keep_kind_locked(w->x, true, &got[0]);
 	series_keep_kind_locked(w->x, false, &got[1]);
 	series_lacking_locked(w->x, STR("pod"), &got[2]);
-	series_keep_job_locked(w->x, NULL, &got[3]);
+	series_drop_job_locked(w->x, NULL, &got[3]);
 	series_unlock(w->x);
 	for (uint32_t id = 0; id < w->n; id++)
 		if (bits_get(&among, id))
@@ -377,7 +377,7 @@ static void check_jobs(struct world *w)
 	check_kept(w, &among, &got[0], is_number);
 	check_kept(w, &among, &got[1], is_profile);
 	check_kept(w, &among, &got[2], lacks_pod);
-	check_kept(w, &among, &got[3], is_number);
+	check_kept(w, &among, &got[3], is_profile);
 	bits_release(&among);
 }
 
