@@ -201,7 +201,11 @@ static int most_cmp(const void *a, const void *b)
 {
 	const struct step *l = a, *r = b;
 
-	return (l->most > r->most) - (l->most < r->most);
+	uint32_t l_values = l->in ? l->in->n : 0, r_values = r->in ? r->in->n : 0;
+
+	if (l->most != r->most)
+		return l->most < r->most ? -1 : 1;
+	return (l_values > r_values) - (l_values < r_values);
 }
 
 static bool match(struct match *t, const struct matcher *m)
