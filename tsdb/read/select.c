@@ -421,8 +421,7 @@ enum err_code db_select_kinds(struct db_querier *q, unsigned kinds, const struct
 	return db_select_within(q, kinds, m, n, 0, NULL, a, out, out_n, err);
 }
 
-/* In all sources. */
-static enum err_code find(struct selecting *x, struct err *err)
+enum err_code select_begin(struct selecting *x, struct err *err)
 {
 	struct db_querier *q = x->q;
 	enum err_code rc = ERR_OK;
@@ -433,12 +432,10 @@ static enum err_code find(struct selecting *x, struct err *err)
 	for (size_t i = 0; i < q->sources_n && !rc; i++)
 		if (q->sources[i].snap && (x->kinds & DB_PROFILES))
 			rc = select_list_jobs(x, &x->jobs[i], err);
-	for (uint32_t i = 0; i < q->sources_n && !rc; i++)
-		rc = q->sources[i].w ? select_window(x, i, err) : select_block(x, i, err);
 	return rc;
 }
 
-static void end(struct selecting *x)
+void select_end(struct selecting *x)
 {
 	for (size_t i = 0; x->jobs && i < x->q->sources_n; i++)
 		select_release_jobs(&x->jobs[i]);
@@ -447,6 +444,21 @@ static void end(struct selecting *x)
 	map_release(&x->keys_map);
 	chunk_close(x->chunk);
 	free(x->v);
+}
+
+/* In all sources. */
+static enum err_code find(struct selecting *x, struct err *err)
+{
+	bool blocks_only = x->visitor && x->visitor->blocks_only;
+	enum err_code rc = select_begin(x, err);
+
+	for (uint32_t i = 0; i < x->q->sources_n && !rc; i++) {
+		if (x->q->sources[i].b)
+			rc = select_block(x, i, err);
+		else if (!blocks_only)
+			rc = select_window(x, i, err);
+	}
+	return rc;
 }
 
 enum err_code db_select_within(struct db_querier *q, unsigned kinds, const struct matcher *m,
@@ -462,7 +474,7 @@ enum err_code db_select_within(struct db_querier *q, unsigned kinds, const struc
 		rc = unite(&x, out, out_n, err);
 	if (about)
 		*about = x.about;
-	end(&x);
+	select_end(&x);
 	return rc;
 }
 
@@ -476,7 +488,7 @@ enum err_code db_visit_series(struct db_querier *q, unsigned kinds, const struct
 	arena_init(&scratch, 0);
 	x.a = &scratch;
 	rc = find(&x, err);
-	end(&x);
+	select_end(&x);
 	arena_release(&scratch);
 	return rc;
 }

@@ -60,6 +60,9 @@ static inline enum err_code select_canceled(struct err *err)
 
 /* ---- select.c ---- */
 
+/* Prepares x; select_end releases it, also after a failure. */
+MUST_CHECK enum err_code select_begin(struct selecting *x, struct err *err);
+void select_end(struct selecting *x);
 MUST_CHECK enum err_code select_add(struct selecting *x, struct found f, struct err *err);
 /* Asks the visitor, before rows are searched. job: empty for numbers. */
 MUST_CHECK enum err_code select_wants(
@@ -93,6 +96,9 @@ MUST_CHECK enum err_code select_list_jobs(
 	struct selecting *x, struct window_jobs *j, struct err *err);
 void select_release_jobs(struct window_jobs *j);
 MUST_CHECK enum err_code select_window(struct selecting *x, uint32_t source, struct err *err);
+/* Adds to out the ids of the same series; rows are searched only where indexes do not tell. */
+MUST_CHECK enum err_code select_window_series(
+	struct selecting *x, uint32_t source, struct bits *out, struct err *err);
 /* *has: samples of the job in this window have the label. Loads all its symbols. */
 MUST_CHECK enum err_code select_window_has_key(struct selecting *x, uint32_t source,
 	struct str name, struct str key, bool *has, struct err *err);

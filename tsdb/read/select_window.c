@@ -5,6 +5,7 @@
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/columns/row.h"
+#include "tsdb/head/commit.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/select_internal.h"
@@ -235,6 +236,7 @@ struct lacking {
 	struct selecting *x;
 	uint32_t source;
 	const struct matcher *m;
+	size_t many; /* jobs are asked if at least so many lack it */
 	struct bits ids;
 	struct job **jobs;
 	size_t n, cap;
@@ -262,7 +264,7 @@ static enum err_code list_lacking(struct lacking *l, const struct bits *ids, str
 	memcpy(l->ids.w, ids->w, ids->words * sizeof(*ids->w));
 	series_lock_read(index);
 	series_lacking_locked(index, l->m->name, &l->ids);
-	if (bits_count(&l->ids) >= LACKING_MANY)
+	if (bits_count(&l->ids) >= l->many)
 		series_jobs_locked(index, &l->ids, add_job, l);
 	series_unlock(index);
 	return l->failed ? err_nomem(err, "select") : ERR_OK;
@@ -320,10 +322,10 @@ static enum err_code ask_job(struct lacking *l, const struct job *job, struct er
  * If very many series lack the label of a matcher, their jobs tell which of them cannot match; the
  * others are looked at one by one. The answer is that of select_samples_may_match.
  */
-static enum err_code drop_lacking(
-	struct selecting *x, uint32_t source, const struct matcher *m, struct bits *ids, struct err *err)
+static enum err_code drop_lacking(struct selecting *x, uint32_t source, const struct matcher *m,
+	size_t many, struct bits *ids, struct err *err)
 {
-	struct lacking l = { .x = x, .source = source, .m = m };
+	struct lacking l = { .x = x, .source = source, .m = m, .many = many };
 	enum err_code rc = list_lacking(&l, ids, err);
 
 	for (size_t i = 0; i < l.n && !rc; i++)
@@ -335,25 +337,135 @@ static enum err_code drop_lacking(
 	return rc;
 }
 
+static enum err_code match_ids(
+	struct selecting *x, uint32_t source, size_t many, struct bits *ids, struct err *err)
+{
+	const struct window *w = x->q->sources[source].w;
+	struct series_index *index = x->q->db->series;
+	enum err_code rc;
+
+	series_lock_read(index);
+	rc = series_match_locked(index, x->m, x->n, &w->series, NULL, NULL, ids, err);
+	if (!rc && x->kinds != (DB_PROFILES | DB_NUMBERS))
+		series_keep_kind_locked(index, x->kinds & DB_NUMBERS, ids);
+	series_unlock(index);
+	for (size_t i = 0; i < x->n && !rc && ids->words; i++)
+		if (!matcher_test(&x->m[i], STR("")))
+			rc = drop_lacking(x, source, &x->m[i], many, ids, err);
+	return rc;
+}
+
 enum err_code select_window(struct selecting *x, uint32_t source, struct err *err)
 {
-	struct querier_source *s = &x->q->sources[source];
+	struct bits ids = { 0 };
+	enum err_code rc;
+
+	if (!x->q->sources[source].snap)
+		return ERR_OK;
+	if (!(rc = match_ids(x, source, LACKING_MANY, &ids, err)))
+		rc = select_ids(x, source, &ids, look_in_window, err);
+	bits_release(&ids);
+	return rc;
+}
+
+/* ---- series alone ---- */
+
+/* Every series of the window has rows in the querier's time; rows that wait for their sync count. */
+static bool is_whole(struct db_querier *q, const struct querier_source *s)
+{
+	bool whole = !s->deleted_n && q->min_ns <= s->min_ns &&
+		(q->db->o.read_only || !commit_generation(q->db)); /* none failed */
+
+	mutex_lock(&q->db->lock);
+	whole &= !s->w->damaged &&
+		(q->max_ns >= s->max_ns ||
+			(s->w->count.max_ns <= q->max_ns && atomic_load(&q->db->queued_max_ns) <= q->max_ns));
+	mutex_unlock(&q->db->lock);
+	return whole;
+}
+
+/* Series whose rows must be searched. */
+struct unsure {
+	struct {
+		uint32_t id;
+		struct job *job;
+	} v[LISTED_WORDS * 64];
+	size_t n;
+};
+
+/* Takes series out that cannot be read, as list_window_series does. */
+static void list_unsure(struct selecting *x, uint32_t source, struct bits *ids, size_t from,
+	struct unsure *out)
+{
+	const struct querier_source *s = &x->q->sources[source];
+	int64_t min = x->q->min_ns > s->min_ns ? x->q->min_ns : s->min_ns,
+			max = x->q->max_ns < s->max_ns ? x->q->max_ns : s->max_ns, last;
 	struct series_index *index = x->q->db->series;
+
+	out->n = 0;
+	series_lock_read(index);
+	for (size_t w = from; w < ids->words && w < from + LISTED_WORDS; w++)
+		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1) {
+			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
+			struct series *of = series_by_id_locked(index, id);
+
+			if (!of || (of->job && of->job->index >= x->jobs[source].n)) {
+				bits_clear(ids, id);
+				continue;
+			}
+			last = atomic_load(&of->last_ts_ns);
+			if (s->deleted_n || last <= min || last > max) {
+				out->v[out->n].id = id;
+				out->v[out->n++].job = of->job;
+			}
+		}
+	series_unlock(index);
+}
+
+static bool has_rows(struct db_querier *q, struct querier_source *s, uint32_t id, struct job *job)
+{
+	struct window_span span;
+
+	if (!job)
+		return numbers_in_window(q, s, id);
+	for (uint32_t i = 0; window_epoch_at(q->db, s->w, job, i, &span); i++)
+		if (window_has_rows(q, s, id, span))
+			return true;
+	return false;
+}
+
+static enum err_code keep_with_rows(
+	struct selecting *x, uint32_t source, struct bits *ids, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	struct unsure unsure;
+
+	for (size_t from = 0; from < ids->words; from += LISTED_WORDS) {
+		if (querier_canceled(x->q))
+			return select_canceled(err);
+		list_unsure(x, source, ids, from, &unsure);
+		for (size_t i = 0; i < unsure.n; i++)
+			if (!has_rows(x->q, s, unsure.v[i].id, unsure.v[i].job))
+				bits_clear(ids, unsure.v[i].id);
+	}
+	return ERR_OK;
+}
+
+enum err_code select_window_series(
+	struct selecting *x, uint32_t source, struct bits *out, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
 	struct bits ids = { 0 };
 	enum err_code rc;
 
 	if (!s->snap)
 		return ERR_OK;
-	series_lock_read(index);
-	rc = series_match_locked(index, x->m, x->n, &s->w->series, NULL, NULL, &ids, err);
-	if (!rc && x->kinds != (DB_PROFILES | DB_NUMBERS))
-		series_keep_kind_locked(index, x->kinds & DB_NUMBERS, &ids);
-	series_unlock(index);
-	for (size_t i = 0; i < x->n && !rc && ids.words; i++)
-		if (!matcher_test(&x->m[i], STR("")))
-			rc = drop_lacking(x, source, &x->m[i], &ids, err);
-	if (!rc)
-		rc = select_ids(x, source, &ids, look_in_window, err);
+	if (!(rc = match_ids(x, source, 1, &ids, err)) && !is_whole(x->q, s))
+		rc = keep_with_rows(x, source, &ids, err);
+	if (!rc && ids.words && !bits_reserve(out, (uint32_t)(ids.words * 64 - 1)))
+		rc = err_nomem(err, "select");
+	for (size_t w = 0; w < ids.words && !rc; w++)
+		out->w[w] |= ids.w[w];
 	bits_release(&ids);
 	return rc;
 }

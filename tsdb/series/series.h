@@ -122,6 +122,9 @@ void series_names_locked(const struct series_index *x, struct str name, const st
 typedef bool (*series_count_fn)(void *ctx, struct str text, uint32_t series, uint32_t values);
 void series_counts_locked(const struct series_index *x, struct str name, const struct bits *among,
 	series_count_fn fn, void *ctx);
+/* True if a series within `among` has the label with this value. */
+bool series_value_meets_locked(
+	const struct series_index *x, struct label label, const struct bits *among);
 uint64_t series_index_bytes(struct series_index *x);
 
 #endif

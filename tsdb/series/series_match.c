@@ -351,3 +351,12 @@ void series_counts_locked(const struct series_index *x, struct str name, const s
 		if (!count_name(&x->names[i], among, all, fn, ctx))
 			return;
 }
+
+bool series_value_meets_locked(
+	const struct series_index *x, struct label label, const struct bits *among)
+{
+	const struct index_name *in = index_name_find(x, label.name);
+	const struct posting *p = in ? index_value_find(in, label.value) : NULL;
+
+	return p && id_set_meets(&p->ids, among);
+}

@@ -145,7 +145,7 @@ static enum err_code add_name(struct label_counts *c, const struct label *l, str
 	if ((rc = count_of(c, l->name, hash, &id, err)) ||
 		(rc = set_add(c, &c->values, hash_bytes(l->value.ptr, l->value.len, hash), &is_new, err)))
 		return rc;
-	c->v[id].values += is_new;
+	c->v[id].values += is_new && !(c->known && c->known(c->known_ctx, *l));
 	c->v[id].series++;
 	return ERR_OK;
 }
@@ -180,6 +180,19 @@ enum err_code label_counts_add(struct label_counts *c, struct labels series, str
 	for (size_t i = 0; i < series.n && !rc; i++)
 		rc = add_name(c, &series.v[i], err);
 	return rc;
+}
+
+enum err_code label_counts_add_many(struct label_counts *c, struct str text, uint64_t series,
+	uint64_t values, struct err *err)
+{
+	uint32_t id;
+	enum err_code rc = count_of(c, text, hash_bytes(text.ptr, text.len, 0), &id, err);
+
+	if (rc)
+		return rc;
+	c->v[id].series += series;
+	c->v[id].values += values;
+	return ERR_OK;
 }
 
 static int most_first(const void *a, const void *b)
