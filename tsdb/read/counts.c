@@ -27,8 +27,7 @@ void db_counts_close(struct db_counts *c)
 	free(c);
 }
 
-enum err_code db_counts_add(
-	struct db_counts *c, const struct matcher *m, size_t n, struct err *err)
+enum err_code db_counts_add(struct db_counts *c, const struct matcher *m, size_t n, struct err *err)
 {
 	struct selecting x = { .q = c->q, .m = m, .n = n, .kinds = DB_PROFILES | DB_NUMBERS };
 	enum err_code rc = select_begin(&x, err);

@@ -370,16 +370,19 @@ enum err_code select_window(struct selecting *x, uint32_t source, struct err *er
 
 /* ---- series alone ---- */
 
-/* Every series of the window has rows in the querier's time; rows that wait for their sync count. */
+/* Every series of the window has rows in the querier's time; rows that wait for their sync count.
+ */
 static bool is_whole(struct db_querier *q, const struct querier_source *s)
 {
-	bool whole = !s->deleted_n && q->min_ns <= s->min_ns &&
+	const struct window_count *n = &s->w->count;
+	bool whole = !s->deleted_n &&
 		(q->db->o.read_only || !commit_generation(q->db)); /* none failed */
 
 	mutex_lock(&q->db->lock);
-	whole &= !s->w->damaged &&
+	whole &= !s->w->damaged && !window_is_empty(n) &&
+		(q->min_ns <= s->min_ns || q->min_ns < n->min_ns) &&
 		(q->max_ns >= s->max_ns ||
-			(s->w->count.max_ns <= q->max_ns && atomic_load(&q->db->queued_max_ns) <= q->max_ns));
+			(q->max_ns >= n->max_ns && q->max_ns >= atomic_load(&q->db->queued_max_ns)));
 	mutex_unlock(&q->db->lock);
 	return whole;
 }
@@ -394,8 +397,8 @@ struct unsure {
 };
 
 /* Takes series out that cannot be read, as list_window_series does. */
-static void list_unsure(struct selecting *x, uint32_t source, struct bits *ids, size_t from,
-	struct unsure *out)
+static void list_unsure(
+	struct selecting *x, uint32_t source, struct bits *ids, size_t from, struct unsure *out)
 {
 	const struct querier_source *s = &x->q->sources[source];
 	int64_t min = x->q->min_ns > s->min_ns ? x->q->min_ns : s->min_ns,

@@ -99,19 +99,21 @@ static bool labels_same(const void *ctx, const void *key, uint32_t id)
 	return s && labels_eq(s->labels, *(const struct labels *)key);
 }
 
-static struct series *find_locked(const struct series_index *x, const struct labels *labels)
+static struct series *find_locked(
+	const struct series_index *x, const struct labels *labels, uint64_t hash)
 {
-	uint32_t id = map_find(&x->by_labels, labels_hash(*labels), labels_same, x, labels);
+	uint32_t id = map_find(&x->by_labels, hash, labels_same, x, labels);
 
 	return id == MAP_NONE ? NULL : x->by_id[id];
 }
 
 struct series *series_find(struct series_index *x, struct labels labels)
 {
+	uint64_t hash = labels_hash(labels);
 	struct series *s;
 
 	series_lock_read(x);
-	if ((s = find_locked(x, &labels)))
+	if ((s = find_locked(x, &labels, hash)))
 		atomic_fetch_add(&s->uses, 1);
 	series_unlock(x);
 	return s;
@@ -214,8 +216,8 @@ static struct series *series_make(struct labels labels, uint32_t id, struct job 
 	return s;
 }
 
-static enum err_code add_locked(struct series_index *x, struct labels labels, uint32_t id,
-	struct job *job, struct series **out, struct err *err)
+static enum err_code add_locked(struct series_index *x, struct labels labels, uint64_t hash,
+	uint32_t id, struct job *job, struct series **out, struct err *err)
 {
 	struct series *s;
 
@@ -229,7 +231,7 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 		return err_set(err, ERR_LIMIT, "all series ids are used up");
 	if (!reserve_id(x, id) || !(s = series_make(labels, id, job)))
 		return err_nomem(err, "series index");
-	if (!index_labels_add(x, s) || !map_add(&x->by_labels, labels_hash(labels), id)) {
+	if (!index_labels_add(x, s) || !map_add(&x->by_labels, hash, id)) {
 		index_labels_remove(x, s);
 		series_free(s);
 		return err_nomem(err, "series index");
@@ -247,13 +249,14 @@ static enum err_code add_locked(struct series_index *x, struct labels labels, ui
 enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id, struct job *job,
 	struct series **out, struct err *err)
 {
+	uint64_t hash = labels_hash(labels);
 	enum err_code rc = ERR_OK;
 
 	series_lock_write(x);
-	if ((*out = find_locked(x, &labels)))
+	if ((*out = find_locked(x, &labels, hash)))
 		atomic_fetch_add(&(*out)->uses, 1);
 	else if (id != SYM_NONE || !(rc = check_kind_locked(x, labels, job, err)))
-		rc = add_locked(x, labels, id, job, out, err);
+		rc = add_locked(x, labels, hash, id, job, out, err);
 	series_unlock(x);
 	return rc;
 }

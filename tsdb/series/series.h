@@ -34,14 +34,21 @@ struct series {
 	_Atomic int64_t base_until_ns; /* a scrape before this time may be compared with it */
 	struct delta_base base; /* under job->lock (numeric: numbers_lock), as the rest */
 	int64_t appended_ns; /* the latest time that was queued by this process */
-	uint64_t given_back; /* generation of the failure in which a base was given back to it */
-	uint64_t given_back_row; /* the first row that gave one back then */
+	union {
+		struct {
+			uint64_t given_back; /* generation of the failure in which a base was given back to it
+								  */
+			uint64_t given_back_row; /* the first row that gave one back then */
+		};
+		struct { /* out of the index */
+			struct series *next_retired;
+			uint64_t retired_at;
+		};
+	};
 	uint64_t stored_row; /* the last one with a base that was stored */
 	int64_t stored_window_ns; /* where its own record was last stored, and with which types */
 	uint64_t stored_generation;
 	uint32_t stored_typeset, stored_epoch;
-	struct series *next_retired;
-	uint64_t retired_at;
 };
 
 /* After each change of the base. */

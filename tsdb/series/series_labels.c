@@ -40,13 +40,17 @@ struct index_name *index_name_find(const struct series_index *x, struct str name
 	return i == MAP_NONE ? NULL : &x->names[i];
 }
 
-struct posting *index_value_find(const struct index_name *in, struct str value)
+static struct posting *value_find(const struct index_name *in, struct str value, uint64_t hash)
 {
 	/* No label has an empty value, but dead postings look like one. */
-	uint32_t i = value.len ? map_find(&in->by_value, hash_of(value), value_same, in, &value) :
-							 MAP_NONE;
+	uint32_t i = value.len ? map_find(&in->by_value, hash, value_same, in, &value) : MAP_NONE;
 
 	return i == MAP_NONE ? NULL : &in->values[i];
+}
+
+struct posting *index_value_find(const struct index_name *in, struct str value)
+{
+	return value_find(in, value, hash_of(value));
 }
 
 const struct index_job *index_job_find(const struct series_index *x, const struct job *job)
@@ -111,7 +115,8 @@ static struct index_name *name_get(struct series_index *x, struct str name)
 /* Adds the series to a value. */
 static bool value_add(struct series_index *x, struct index_name *in, struct str value, uint32_t id)
 {
-	struct posting *p = index_value_find(in, value);
+	uint64_t hash = hash_of(value);
+	struct posting *p = value_find(in, value, hash);
 
 	if (p)
 		return id_set_add(&p->ids, id);
@@ -121,7 +126,7 @@ static bool value_add(struct series_index *x, struct index_name *in, struct str 
 	*p = (struct posting){ .value = value };
 	if (!id_set_add(&p->ids, id))
 		return false;
-	if (!map_add(&in->by_value, hash_of(value), in->n)) {
+	if (!map_add(&in->by_value, hash, in->n)) {
 		id_set_release(&p->ids);
 		return false;
 	}
@@ -149,8 +154,7 @@ static bool labels_add(struct series_index *x, const struct series *s)
 	for (size_t i = 0; i < s->labels.n; i++) {
 		struct index_name *in = name_get(x, s->labels.v[i].name);
 
-		if (!in || !id_set_add(&in->ids, s->id) ||
-			!value_add(x, in, s->labels.v[i].value, s->id))
+		if (!in || !id_set_add(&in->ids, s->id) || !value_add(x, in, s->labels.v[i].value, s->id))
 			return false;
 	}
 	return true;

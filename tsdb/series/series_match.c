@@ -309,8 +309,8 @@ void series_names_locked(const struct series_index *x, struct str name, const st
 			more = fn(ctx, x->names[i].name);
 }
 
-static bool count_values(const struct index_name *in, const struct bits *among, bool all,
-	series_count_fn fn, void *ctx)
+static bool count_values(
+	const struct index_name *in, const struct bits *among, bool all, series_count_fn fn, void *ctx)
 {
 	bool more = true;
 
@@ -324,8 +324,8 @@ static bool count_values(const struct index_name *in, const struct bits *among, 
 	return more;
 }
 
-static bool count_name(const struct index_name *in, const struct bits *among, bool all,
-	series_count_fn fn, void *ctx)
+static bool count_name(
+	const struct index_name *in, const struct bits *among, bool all, series_count_fn fn, void *ctx)
 {
 	uint32_t n = all ? in->ids.n : id_set_count(&in->ids, among), values = in->n - in->dead;
 

@@ -182,8 +182,8 @@ enum err_code label_counts_add(struct label_counts *c, struct labels series, str
 	return rc;
 }
 
-enum err_code label_counts_add_many(struct label_counts *c, struct str text, uint64_t series,
-	uint64_t values, struct err *err)
+enum err_code label_counts_add_many(
+	struct label_counts *c, struct str text, uint64_t series, uint64_t values, struct err *err)
 {
 	uint32_t id;
 	enum err_code rc = count_of(c, text, hash_bytes(text.ptr, text.len, 0), &id, err);

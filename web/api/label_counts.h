@@ -50,8 +50,8 @@ MUST_CHECK enum err_code label_counts_add(
 	struct label_counts *c, struct labels series, struct err *err);
 /* Adds counts of series that are never added one by one. Values of a name: other than those added
  * before. */
-MUST_CHECK enum err_code label_counts_add_many(struct label_counts *c, struct str text,
-	uint64_t series, uint64_t values, struct err *err);
+MUST_CHECK enum err_code label_counts_add_many(
+	struct label_counts *c, struct str text, uint64_t series, uint64_t values, struct err *err);
 /* Add nothing afterwards. */
 void label_counts_end(struct label_counts *c);
 

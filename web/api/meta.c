@@ -219,10 +219,9 @@ static enum err_code count_windows(struct counting *c, struct err *err)
 
 static enum err_code visit_rest(struct counting *c, const struct counted_match *m, struct err *err)
 {
-	const struct db_visitor visitor = { .wanted = is_not_counted,
-		.blocks_only = !is_typed(m),
-		.take = count_one,
-		.ctx = c };
+	const struct db_visitor visitor = {
+		.wanted = is_not_counted, .blocks_only = !is_typed(m), .take = count_one, .ctx = c
+	};
 
 	c->pattern = &m->pattern;
 	return db_visit_series(c->view->q, DB_PROFILES | DB_NUMBERS, m->m, m->n, &visitor, err);

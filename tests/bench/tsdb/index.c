@@ -31,8 +31,8 @@ static size_t labels_of(uint64_t i, struct texts *t, struct label v[LABELS_MAX])
 	static const char *const names[] = { "process_cpu", "memory", "goroutine", "block" };
 	size_t n = 0;
 
-	snprintf(t->instance, sizeof(t->instance), "host-%" PRIu64 ".example.org:6060",
-		i / INSTANCE_SERIES);
+	snprintf(
+		t->instance, sizeof(t->instance), "host-%" PRIu64 ".example.org:6060", i / INSTANCE_SERIES);
 	snprintf(t->job, sizeof(t->job), "job-%" PRIu64, i / JOB_SERIES);
 	snprintf(t->region, sizeof(t->region), "r%" PRIu64 "-%" PRIu64, i % INSTANCE_SERIES, i % 7);
 	snprintf(t->version, sizeof(t->version), "v%" PRIu64, i % 20);
@@ -105,7 +105,8 @@ static const struct {
 	{ "regex over jobs", { { MATCH_RE, "job", "job-.*77" } } },
 	{ "regex over instances", { { MATCH_RE, "instance", "host-\\\\d*42\\\\.example\\\\.org.*" } } },
 	{ "regex over instances of a job",
-		{ { MATCH_EQ, "job", "job-77" }, { MATCH_RE, "instance", "host-\\\\d*42\\\\.example.*" } } },
+		{ { MATCH_EQ, "job", "job-77" },
+			{ MATCH_RE, "instance", "host-\\\\d*42\\\\.example.*" } } },
 	{ "not a regex over instances", { { MATCH_NRE, "instance", "host-.*42\\\\.example.*" } } },
 };
 

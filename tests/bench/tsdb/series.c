@@ -164,6 +164,39 @@ out:
 	return rc;
 }
 
+static bool count_text(void *ctx, struct str text, uint32_t series, uint32_t values)
+{
+	++*(uint64_t *)ctx;
+	return true;
+}
+
+/* All of them: from the beginning of time, and with the beginning of the window cut off. */
+static enum err_code count_labels(struct making *t, struct err *err)
+{
+	static const char *const names[] = { "", "job", "instance" };
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < 6 && !rc; i++) {
+		int64_t min_ns = i < 3 ? 0 : t->ts_ns - NS_PER_S;
+		struct db_querier *q = NULL;
+		struct db_counts *c = NULL;
+		struct lap began = lap();
+		uint64_t found = 0;
+		char step[64];
+
+		if (!(rc = db_querier_open(t->db, min_ns, t->ts_ns + NS_PER_S, NULL, &q, err)) &&
+			!(rc = db_counts_open(q, &c, err)) && !(rc = db_counts_add(c, NULL, 0, err))) {
+			db_counts_each(c, str_of(names[i % 3]), count_text, &found);
+			snprintf(step, sizeof(step), "counts of %s, %s", i % 3 ? names[i % 3] : "labels",
+				min_ns ? "cut" : "whole");
+			print(t, step, began, found);
+		}
+		db_counts_close(c);
+		db_querier_close(q);
+	}
+	return rc;
+}
+
 /* Queries with the server's limits: each is answered, or refused within them. */
 static enum err_code ask(struct making *t, struct err *err)
 {
@@ -212,12 +245,14 @@ static enum err_code run(struct making *t, struct err *err)
 	if (append(t, t->series, &refused) != ERR_LIMIT)
 		return err_set(err, ERR_INVALID, "one series more than the limit was taken");
 	fprintf(stderr, "one more: %s\n", refused.msg);
-	if ((rc = reopen(t, err)))
+	if ((rc = count_labels(t, err)) || (rc = reopen(t, err)))
 		return rc;
 	print(t, "close and open", began, t->series);
 	if (atomic_load(&t->failed))
 		return err_set(err, ERR_IO, "%" PRIu64 " profiles were not stored", t->failed);
 	rc = select_some(t, err);
+	if (!rc)
+		rc = count_labels(t, err);
 	return rc ? rc : ask(t, err);
 }
 

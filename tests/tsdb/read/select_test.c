@@ -79,7 +79,8 @@ static void store_all(struct fixture *f)
 /* Samples of the series have the label. */
 static bool samples_have(unsigned i, struct str name)
 {
-	return i < PROFILES && ((i % 3 == 0 && str_is(name, "pod")) || (i % 3 == 1 && str_is(name, "host")));
+	return i < PROFILES &&
+		((i % 3 == 0 && str_is(name, "pod")) || (i % 3 == 1 && str_is(name, "host")));
 }
 
 static bool may_match(const struct matcher *m, unsigned i, struct labels labels)
@@ -92,7 +93,6 @@ static bool may_match(const struct matcher *m, unsigned i, struct labels labels)
 		(str_has_prefix(m->name, STR("sample_")) && labels_has(labels, inner) &&
 			samples_have(i, inner));
 }
-
 
 static const struct {
 	unsigned kinds;

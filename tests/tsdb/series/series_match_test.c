@@ -201,9 +201,8 @@ static void check_match(struct world *w)
 			&err);
 	}
 	series_lock_read(w->x);
-	CHECK_OK(series_match_locked(
-				 w->x, m, n, &among, keys ? has_key : NULL, NULL, &got, &err),
-		&err);
+	CHECK_OK(
+		series_match_locked(w->x, m, n, &among, keys ? has_key : NULL, NULL, &got, &err), &err);
 	series_unlock(w->x);
 	for (uint32_t id = 0; id < w->n + 200; id++) {
 		bool want = bits_get(&among, id);
@@ -433,8 +432,8 @@ TEST(matches_are_as_each_series_says)
 /* Of a value that many series share, any may leave: its text stays. */
 TEST(values_outlive_the_series_that_named_them_first)
 {
-	struct label v[] = { { STR(LABEL_NAME), STR("p") }, { STR("i"), { 0 } },
-		{ STR("shared"), STR("text") } };
+	struct label v[] = {
+		{ STR(LABEL_NAME), STR("p") }, { STR("i"), { 0 } }, { STR("shared"), STR("text") } };
 	struct matcher m = { .op = MATCH_EQ, .name = STR("shared"), .value = STR("text") };
 	struct bits all = { 0 }, got = { 0 };
 	char text[10][8], job;

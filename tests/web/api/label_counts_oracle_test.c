@@ -161,8 +161,7 @@ static void count_all(struct visiting *v, size_t row, int64_t min_ns, int64_t ma
 			s = &p->root->selector;
 		}
 		if (s->name.len)
-			m[n++] =
-				(struct matcher){ .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = s->name };
+			m[n++] = (struct matcher){ .op = MATCH_EQ, .name = STR(LABEL_NAME), .value = s->name };
 		for (size_t k = 0; k < s->matchers_n; k++)
 			m[n++] = s->matchers[k];
 		CHECK_OK(db_visit_series(v->q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, &err), &err);
@@ -175,8 +174,8 @@ static void want_text(struct buf *out, const struct label_counts *c)
 {
 	buf_printf(out, "{\"status\":\"success\",\"data\":[");
 	for (size_t i = 0; i < c->n; i++) {
-		buf_printf(out, "%s{\"%s\":\"" STR_FMT "\",", i ? "," : "",
-			c->label.len ? "value" : "name", STR_ARG(c->v[i].text));
+		buf_printf(out, "%s{\"%s\":\"" STR_FMT "\",", i ? "," : "", c->label.len ? "value" : "name",
+			STR_ARG(c->v[i].text));
 		if (!c->label.len)
 			buf_printf(out, "\"values\":%" PRIu64 ",", c->v[i].values);
 		buf_printf(out, "\"series\":%" PRIu64 "}", c->v[i].series);
@@ -198,10 +197,11 @@ static void check(size_t row, const char *label, int64_t min_s, int64_t max_s)
 	count_all(&v, row, min_s ? min_s * NS_PER_S - 1 : 0, min_s ? max_s * NS_PER_S : INT64_MAX);
 	label_counts_end(&v.counts);
 	want_text(&want, &v.counts);
-	snprintf(path, sizeof(path), "/api/v1/label_counts?label=%s%s%s", label, asked[row].param, times);
+	snprintf(
+		path, sizeof(path), "/api/v1/label_counts?label=%s%s%s", label, asked[row].param, times);
 	if (!str_eq(grafana_get(path), buf_str(&want)))
-		CHECK_FAIL("%s:\n  " STR_FMT "  want\n  " STR_FMT, path,
-			STR_ARG(buf_str(&grafana.r.body)), STR_ARG(buf_str(&want)));
+		CHECK_FAIL("%s:\n  " STR_FMT "  want\n  " STR_FMT, path, STR_ARG(buf_str(&grafana.r.body)),
+			STR_ARG(buf_str(&want)));
 	buf_release(&want);
 	label_counts_release(&v.counts);
 	arena_release(&v.a);
@@ -239,8 +239,8 @@ TEST(counts_are_those_of_each_series)
 	serve_end(); /* windows, of whose rows nothing is known but that they are there */
 	serve();
 	check_all();
-	REQUIRE_OK(db_delete_series(grafana.storage.db, &m, 1, (T0 + 1800) * NS_PER_S,
-				   (T0 + 9000) * NS_PER_S, &err),
+	REQUIRE_OK(db_delete_series(
+				   grafana.storage.db, &m, 1, (T0 + 1800) * NS_PER_S, (T0 + 9000) * NS_PER_S, &err),
 		&err);
 	check_all();
 	REQUIRE_OK(db_compact(grafana.storage.db, &err), &err); /* blocks */
