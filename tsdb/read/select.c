@@ -337,77 +337,7 @@ static enum err_code select_block(struct selecting *x, uint32_t source, struct e
 	return rc;
 }
 
-/* ---- uniting ---- */
-
-static int found_cmp(const void *a, const void *b)
-{
-	const struct found *x = a, *y = b;
-	int c = labels_cmp(x->labels, y->labels);
-
-	if (c)
-		return c;
-	if (x->partition != y->partition) /* numbers first */
-		return !x->partition || (y->partition && x->partition->index < y->partition->index) ? -1 :
-																							  1;
-	return (x->place.source > y->place.source) - (x->place.source < y->place.source);
-}
-
-/* Newest first: by where their last rows are, and by when they began. */
-static int age_cmp(const void *a, const void *b)
-{
-	const struct db_series *x = a, *y = b;
-	uint32_t i = x->places[x->places_n - 1].source, k = y->places[y->places_n - 1].source;
-
-	if (i != k || !x->partition || !y->partition)
-		return (i < k) - (i > k);
-	return (x->partition->epoch < y->partition->epoch) -
-		(x->partition->epoch > y->partition->epoch);
-}
-
-static void link_epochs(struct db_series *v, size_t n)
-{
-	for (size_t i = 0, k; i < n; i = k) {
-		for (k = i + 1; k < n && labels_eq(v[i].labels, v[k].labels); k++)
-			;
-		if (k - i > 1)
-			qsort(v + i, k - i, sizeof(*v), age_cmp);
-		for (size_t at = i; at < k && k - i > 1; at++)
-			v[at].other = at == i ? &v[k - 1] : &v[at - 1];
-	}
-}
-
-static enum err_code unite(
-	struct selecting *x, struct db_series **out, size_t *out_n, struct err *err)
-{
-	struct series_place *places = arena_array(x->a, struct series_place, x->found + 1);
-	struct db_series *v = arena_array(x->a, struct db_series, x->found + 1);
-	size_t n = 0;
-
-	_Static_assert(sizeof(*v) + sizeof(*places) == DB_SERIES_BYTES, "as db.h says");
-	if (!places || !v)
-		return arena_fail(x->a, "select", err);
-	if (x->found)
-		qsort(x->v, x->found, sizeof(*x->v), found_cmp);
-	for (size_t i = 0; i < x->found; i++) {
-		const struct found *f = &x->v[i];
-
-		places[i] = f->place;
-		if (n && v[n - 1].partition == f->partition && labels_eq(v[n - 1].labels, f->labels)) {
-			v[n - 1].places_n++;
-			continue;
-		}
-		v[n] = (struct db_series){ .labels = f->labels,
-			.partition = f->partition,
-			.numeric = !f->partition,
-			.places = &places[i],
-			.places_n = 1 };
-		n++;
-	}
-	link_epochs(v, n);
-	*out = v;
-	*out_n = n;
-	return ERR_OK;
-}
+/* ---- selecting ---- */
 
 enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n, struct arena *a,
 	struct db_series **out, size_t *out_n, struct err *err)
@@ -471,7 +401,7 @@ enum err_code db_select_within(struct db_querier *q, unsigned kinds, const struc
 	enum err_code rc = find(&x, err);
 
 	if (!rc)
-		rc = unite(&x, out, out_n, err);
+		rc = select_unite(&x, out, out_n, err);
 	if (about)
 		*about = x.about;
 	select_end(&x);

@@ -1,6 +1,6 @@
 /*
- * Selecting, the inside: select.c (labels of samples, blocks, uniting) and select_window.c (head
- * windows).
+ * Selecting, the inside: select.c (labels of samples, blocks), select_window.c (head windows) and
+ * select_unite.c.
  *
  * Threads: the querier's.
  */
@@ -88,6 +88,12 @@ MUST_CHECK enum err_code select_samples_may_match(
  * of a job get the same answer. */
 MUST_CHECK enum err_code select_job_has_key(
 	struct selecting *x, struct str job, struct str key, bool *out, struct err *err);
+
+/* ---- select_unite.c ---- */
+
+/* Series with their places, ascending by labels, from what was found. */
+MUST_CHECK enum err_code select_unite(
+	struct selecting *x, struct db_series **out, size_t *out_n, struct err *err);
 
 /* ---- select_window.c ---- */
 

@@ -24,7 +24,7 @@ static struct labels series_of(unsigned i, struct texts *t, struct label v[LABEL
 	size_t n = 0;
 
 	snprintf(t->job, sizeof(t->job), "%s", jobs[i % 3]);
-	snprintf(t->instance, sizeof(t->instance), "i%u", i);
+	snprintf(t->instance, sizeof(t->instance), i % 9 ? "i%u" : "i%u\x7f", i);
 	snprintf(t->pod, sizeof(t->pod), "p%u", i % 5);
 	snprintf(t->host, sizeof(t->host), "h%u", i % 4);
 	v[n++] = (struct label){ STR(LABEL_NAME), i < PROFILES ? STR("cpu") : STR("up") };
@@ -153,6 +153,8 @@ static void check_row(struct db_querier *q, size_t row)
 			CHECK_FAIL("row %zu: series %u is%s selected", row, i, in ? " not" : "");
 	}
 	CHECK_INT(found, want);
+	for (size_t i = 1; i < found; i++)
+		CHECK(labels_cmp(v[i - 1].labels, v[i].labels) < 0);
 	for (size_t i = 0; i < n; i++)
 		matcher_release(&m[i]);
 	arena_release(&a);
