@@ -68,3 +68,11 @@ bool db_counts_has_label(struct db_counts *c, struct label label)
 	series_unlock(index);
 	return has;
 }
+
+bool db_querier_has_blocks(const struct db_querier *q)
+{
+	for (size_t i = 0; i < q->sources_n; i++)
+		if (q->sources[i].b)
+			return true;
+	return false;
+}

@@ -130,6 +130,9 @@ void db_counts_each(struct db_counts *c, struct str name, db_count_fn fn, void *
 bool db_counts_has(struct db_counts *c, struct labels labels);
 bool db_counts_has_label(struct db_counts *c, struct label label);
 
+/* There may be series besides those in head windows. */
+bool db_querier_has_blocks(const struct db_querier *q);
+
 /* Values of a numeric series in (min, max], ascending, in the arena. */
 MUST_CHECK enum err_code db_numbers(struct db_querier *q, const struct db_series *s, int64_t min_ns,
 	int64_t max_ns, struct arena *a, int64_t **ts_ns, double **values, size_t *n, struct err *err);

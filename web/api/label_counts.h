@@ -41,6 +41,9 @@ struct label_counts {
 	size_t bytes_max;
 	label_known_fn known; /* NULL: none was */
 	void *known_ctx;
+	size_t limit; /* of label_counts_add_last; 0: none */
+	size_t total; /* after label_counts_end: of all, also those over the limit */
+	struct label_count worst; /* of those that are kept, if there were more; text empty: none yet */
 };
 
 void label_counts_init(struct label_counts *c, struct str label, size_t bytes_max);
@@ -51,6 +54,10 @@ MUST_CHECK enum err_code label_counts_add(
 /* Adds counts of series that are never added one by one. Values of a name: other than those added
  * before. */
 MUST_CHECK enum err_code label_counts_add_many(
+	struct label_counts *c, struct str text, uint64_t series, uint64_t values, struct err *err);
+/* The same if each text comes once, and nothing is added in another way. Of them the first
+ * c->limit are kept, in the order of label_counts_end, and memory is bounded by that. */
+MUST_CHECK enum err_code label_counts_add_last(
 	struct label_counts *c, struct str text, uint64_t series, uint64_t values, struct err *err);
 /* Add nothing afterwards. */
 void label_counts_end(struct label_counts *c);

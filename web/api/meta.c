@@ -157,6 +157,7 @@ struct counted_match {
 struct counting {
 	struct view *view;
 	struct db_counts *windows; /* series of head windows that need no look at their types */
+	bool windows_only; /* there are no others */
 	struct label_counts counts;
 	struct counted_match matches[VIEW_MATCHES_MAX];
 	size_t n;
@@ -182,7 +183,8 @@ static bool add_many(void *ctx, struct str text, uint32_t series, uint32_t value
 {
 	struct counting *c = ctx;
 
-	c->rc = label_counts_add_many(&c->counts, text, series, values, &c->err);
+	c->rc = (c->windows_only ? label_counts_add_last : label_counts_add_many)(
+		&c->counts, text, series, values, &c->err);
 	return !c->rc;
 }
 
@@ -211,6 +213,10 @@ static enum err_code count_windows(struct counting *c, struct err *err)
 			rc = db_counts_add(c->windows, c->matches[i].m, c->matches[i].n, err);
 	if (rc)
 		return rc;
+	c->windows_only = !db_querier_has_blocks(c->view->q);
+	for (size_t i = 0; i < c->n; i++)
+		c->windows_only &= !is_typed(&c->matches[i]);
+	c->counts.limit = c->view->limit < UINT32_MAX ? c->view->limit : 0;
 	db_counts_each(c->windows, c->counts.label, add_many, c);
 	c->counts.known = is_known;
 	c->counts.known_ctx = c;
@@ -241,7 +247,7 @@ static enum err_code count_all(struct counting *c, struct err *err)
 	}
 	if (!rc)
 		rc = count_windows(c, err);
-	for (size_t i = 0; i < c->n && !rc; i++)
+	for (size_t i = 0; i < c->n && !rc && !c->windows_only; i++)
 		rc = visit_rest(c, &c->matches[i], err);
 	return rc;
 }
@@ -265,7 +271,7 @@ static void print_counts(struct http_out *out, const struct view *v, const struc
 		json_object_end(&j);
 	}
 	json_array_end(&j);
-	view_end(&j, v, c->n);
+	view_end(&j, v, c->total);
 }
 
 static enum err_code write_counts(struct view *v, struct http_out *out, void *ctx, struct err *err)

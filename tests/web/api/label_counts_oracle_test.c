@@ -170,17 +170,18 @@ static void count_all(struct visiting *v, size_t row, int64_t min_ns, int64_t ma
 	db_querier_close(v->q);
 }
 
-static void want_text(struct buf *out, const struct label_counts *c)
+static void want_text(struct buf *out, const struct label_counts *c, size_t limit)
 {
 	buf_printf(out, "{\"status\":\"success\",\"data\":[");
-	for (size_t i = 0; i < c->n; i++) {
+	for (size_t i = 0; i < c->n && (!limit || i < limit); i++) {
 		buf_printf(out, "%s{\"%s\":\"" STR_FMT "\",", i ? "," : "", c->label.len ? "value" : "name",
 			STR_ARG(c->v[i].text));
 		if (!c->label.len)
 			buf_printf(out, "\"values\":%" PRIu64 ",", c->v[i].values);
 		buf_printf(out, "\"series\":%" PRIu64 "}", c->v[i].series);
 	}
-	buf_printf(out, "]}\n");
+	buf_printf(out,
+		limit && c->n > limit ? "],\"warnings\":[\"results truncated due to limit\"]}\n" : "]}\n");
 }
 
 /* One request; min_s 0: no times. */
@@ -188,7 +189,8 @@ static void check(size_t row, const char *label, int64_t min_s, int64_t max_s)
 {
 	struct visiting v = { .type = NULL };
 	struct buf want = { 0 };
-	char path[512], times[64] = "";
+	size_t limit = drawn(2) ? 1 + drawn(70) : 0;
+	char path[512], times[96] = "";
 
 	if (min_s)
 		snprintf(times, sizeof(times), "&start=%" PRId64 "&end=%" PRId64, min_s, max_s);
@@ -196,9 +198,9 @@ static void check(size_t row, const char *label, int64_t min_s, int64_t max_s)
 	label_counts_init(&v.counts, str_of(label), 64u << 20);
 	count_all(&v, row, min_s ? min_s * NS_PER_S - 1 : 0, min_s ? max_s * NS_PER_S : INT64_MAX);
 	label_counts_end(&v.counts);
-	want_text(&want, &v.counts);
-	snprintf(
-		path, sizeof(path), "/api/v1/label_counts?label=%s%s%s", label, asked[row].param, times);
+	want_text(&want, &v.counts, limit);
+	snprintf(path, sizeof(path), "/api/v1/label_counts?label=%s&limit=%zu%s%s", label, limit,
+		asked[row].param, times);
 	if (!str_eq(grafana_get(path), buf_str(&want)))
 		CHECK_FAIL("%s:\n  " STR_FMT "  want\n  " STR_FMT, path, STR_ARG(buf_str(&grafana.r.body)),
 			STR_ARG(buf_str(&want)));
