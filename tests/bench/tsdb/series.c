@@ -170,7 +170,7 @@ static bool count_text(void *ctx, struct str text, uint32_t series, uint32_t val
 	return true;
 }
 
-/* All of them: from the beginning of time, and with the beginning of the window cut off. */
+/* All of them: from the beginning of time, and from shortly before the first row. */
 static enum err_code count_labels(struct making *t, struct err *err)
 {
 	static const char *const names[] = { "", "job", "instance" };
@@ -188,7 +188,7 @@ static enum err_code count_labels(struct making *t, struct err *err)
 			!(rc = db_counts_open(q, &c, err)) && !(rc = db_counts_add(c, NULL, 0, err))) {
 			db_counts_each(c, str_of(names[i % 3]), count_text, &found);
 			snprintf(step, sizeof(step), "counts of %s, %s", i % 3 ? names[i % 3] : "labels",
-				min_ns ? "cut" : "whole");
+				min_ns ? "recent" : "whole");
 			print(t, step, began, found);
 		}
 		db_counts_close(c);
