@@ -251,6 +251,10 @@ TEST(counts_are_those_of_each_series)
 	db_status(grafana.storage.db, &status);
 	CHECK(status.windows > 1 && status.blocks > 0);
 	check_all();
+	REQUIRE_OK(db_delete_series(grafana.storage.db, &m, 1, (T0 + 4 * 3600) * NS_PER_S,
+				   (T0 + HOURS * 3600) * NS_PER_S, &err),
+		&err);
+	check_all();
 	serve_end();
 	must(fs_remove_tree(&fs_posix, grafana.storage.dir, &err), &err);
 	response_release(&grafana.r);
