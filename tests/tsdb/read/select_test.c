@@ -130,6 +130,7 @@ static void check_row(struct db_querier *q, size_t row)
 {
 	struct matcher m[3] = { 0 };
 	struct db_series *v, key;
+	struct db_counts *counts;
 	struct label labels[LABELS_MAX];
 	size_t n = 0, found, want = 0;
 	struct texts texts;
@@ -142,6 +143,8 @@ static void check_row(struct db_querier *q, size_t row)
 					   str_of(rows[row].of[n].value), &err),
 			&err);
 	REQUIRE_OK(db_select_kinds(q, rows[row].kinds, m, n, &a, &v, &found, &err), &err);
+	REQUIRE_OK(db_counts_open(q, &counts, &err), &err);
+	CHECK_OK(db_counts_add(counts, m, n, &err), &err);
 	for (unsigned i = 0; i < PROFILES + NUMBERS; i++) {
 		bool in = rows[row].kinds & (i < PROFILES ? DB_PROFILES : DB_NUMBERS);
 
@@ -149,12 +152,15 @@ static void check_row(struct db_querier *q, size_t row)
 		for (size_t k = 0; k < n && in; k++)
 			in = may_match(&m[k], i, key.labels);
 		want += in;
+		if (rows[row].kinds == (DB_PROFILES | DB_NUMBERS))
+			CHECK_INT(db_counts_has(counts, key.labels), in);
 		if (in != (bsearch(&key, v, found, sizeof(*v), labels_order) != NULL))
 			CHECK_FAIL("row %zu: series %u is%s selected", row, i, in ? " not" : "");
 	}
 	CHECK_INT(found, want);
 	for (size_t i = 1; i < found; i++)
 		CHECK(labels_cmp(v[i - 1].labels, v[i].labels) < 0);
+	db_counts_close(counts);
 	for (size_t i = 0; i < n; i++)
 		matcher_release(&m[i]);
 	arena_release(&a);
