@@ -149,6 +149,14 @@ extern "C" bool regex_match(const struct regex *re, struct str text)
 	return re->re.Match(piece(text), 0, text.len, re->anchor, nullptr, 0);
 }
 
+extern "C" bool regex_literal(const struct regex *re, size_t i, struct str *out)
+{
+	if (!re->literal || i >= re->literals.size())
+		return false;
+	*out = (struct str){ re->literals[i].data(), re->literals[i].size() };
+	return true;
+}
+
 extern "C" bool regex_groups(
 	const struct regex *re, struct str text, struct str group[REGEX_GROUPS_MAX])
 {

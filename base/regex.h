@@ -30,6 +30,9 @@ MUST_CHECK enum err_code regex_compile(
 	struct str pattern, unsigned flags, struct regex **out, struct err *err);
 void regex_free(struct regex *re);
 bool regex_match(const struct regex *re, struct str text);
+/* The i-th of the texts that an anchored alternation of literals ("a|b") matches, and nothing else;
+ * false: there are no more, or the pattern is another one. */
+bool regex_literal(const struct regex *re, size_t i, struct str *out);
 
 /*
  * Match with groups: group[0] is the whole match, group[i] the i-th parenthesis (ptr NULL: took no

@@ -191,7 +191,9 @@ static enum err_code take_series(void *ctx, const struct db_series *s, struct er
 static enum err_code of_series(
 	struct names *x, struct db_querier *q, const struct matcher *m, size_t n, struct err *err)
 {
-	const struct db_visitor visitor = { wants_series, x->name, take_series, x };
+	const struct db_visitor visitor = {
+		.wanted = wants_series, .sample_label = x->name, .take = take_series, .ctx = x
+	};
 
 	return db_visit_series(q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
 }

@@ -99,12 +99,39 @@ struct db_visitor {
 	/* False: the series is passed over before its rows are searched. NULL: none is. */
 	bool (*wanted)(void *ctx, struct labels labels);
 	struct str sample_label; /* not empty: a series passes only if samples of its job have it */
+	bool blocks_only; /* series of head windows are left out */
 	/* *s and its labels are valid until the return. An error ends the visit. */
 	enum err_code (*take)(void *ctx, const struct db_series *s, struct err *err);
 	void *ctx;
 };
 MUST_CHECK enum err_code db_visit_series(struct db_querier *q, unsigned kinds,
 	const struct matcher *m, size_t n, const struct db_visitor *v, struct err *err);
+
+/*
+ * Counts of the series in head windows by their labels, from indexes: no series is visited, and
+ * rows are searched only where the querier's time cuts a window. A series counts once, however many
+ * windows and selections it is in. A row that waits for its sync may count already.
+ */
+struct db_counts;
+MUST_CHECK enum err_code db_counts_open(
+	struct db_querier *q, struct db_counts **out, struct err *err);
+void db_counts_close(struct db_counts *c); /* NULL is fine; before the querier */
+/* Adds the series of head windows that db_select gives. */
+MUST_CHECK enum err_code db_counts_add(
+	struct db_counts *c, const struct matcher *m, size_t n, struct err *err);
+/*
+ * Calls fn with each label name, the number of series that have it, and of the values that they
+ * have; with a name, with each of its values and 0. fn returns false to stop, and must not ask the
+ * database for anything.
+ */
+typedef bool (*db_count_fn)(void *ctx, struct str text, uint32_t series, uint32_t values);
+void db_counts_each(struct db_counts *c, struct str name, db_count_fn fn, void *ctx);
+/* True if a series with these labels was added; if one was that has this label. */
+bool db_counts_has(struct db_counts *c, struct labels labels);
+bool db_counts_has_label(struct db_counts *c, struct label label);
+
+/* There may be series besides those in head windows. */
+bool db_querier_has_blocks(const struct db_querier *q);
 
 /* Values of a numeric series in (min, max], ascending, in the arena. */
 MUST_CHECK enum err_code db_numbers(struct db_querier *q, const struct db_series *s, int64_t min_ns,

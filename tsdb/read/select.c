@@ -41,15 +41,6 @@ enum err_code select_add(struct selecting *x, struct found f, struct err *err)
 
 /* ---- too many ---- */
 
-static size_t bits_count(const struct bits *b)
-{
-	size_t n = 0;
-
-	for (size_t w = 0; w < b->words; w++)
-		n += (size_t)__builtin_popcountll(b->w[w]);
-	return n;
-}
-
 /* Takes one of each stretch, at a place as if by chance, so that patterns do not bias the sample.
  */
 static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, struct err *err)
@@ -145,9 +136,7 @@ static enum err_code look_for_key(
 	return rc;
 }
 
-/* True if samples of the job have the label. It is answered once per job and key, so that all
- * epochs of a job get the same answer. */
-static enum err_code job_has_key(
+enum err_code select_job_has_key(
 	struct selecting *x, struct str job, struct str key, bool *out, struct err *err)
 {
 	struct known_key k = { job, key, false };
@@ -175,7 +164,7 @@ enum err_code select_wants(
 	*out = !v || !v->wanted || v->wanted(v->ctx, labels);
 	if (*out || !v->sample_label.len || !job.len)
 		return ERR_OK;
-	return job_has_key(x, job, v->sample_label, out, err);
+	return select_job_has_key(x, job, v->sample_label, out, err);
 }
 
 enum err_code select_samples_may_match(
@@ -190,9 +179,9 @@ enum err_code select_samples_may_match(
 
 		if (labels_has(f->labels, name) || matcher_test(&x->m[i], STR("")))
 			continue;
-		rc = job_has_key(x, job, name, out, err);
+		rc = select_job_has_key(x, job, name, out, err);
 		if (!rc && !*out && str_has_prefix(name, STR("sample_")) && labels_has(f->labels, inner))
-			rc = job_has_key(x, job, inner, out, err);
+			rc = select_job_has_key(x, job, inner, out, err);
 	}
 	return rc;
 }
@@ -212,7 +201,7 @@ static bool block_has_key(void *ctx, uint32_t slot, struct str key)
 	bool has = false;
 
 	if (!k->rc)
-		k->rc = job_has_key(k->x, block_partition(k->block, slot)->name, key, &has, &k->err);
+		k->rc = select_job_has_key(k->x, block_partition(k->block, slot)->name, key, &has, &k->err);
 	return has;
 }
 
@@ -348,77 +337,7 @@ static enum err_code select_block(struct selecting *x, uint32_t source, struct e
 	return rc;
 }
 
-/* ---- uniting ---- */
-
-static int found_cmp(const void *a, const void *b)
-{
-	const struct found *x = a, *y = b;
-	int c = labels_cmp(x->labels, y->labels);
-
-	if (c)
-		return c;
-	if (x->partition != y->partition) /* numbers first */
-		return !x->partition || (y->partition && x->partition->index < y->partition->index) ? -1 :
-																							  1;
-	return (x->place.source > y->place.source) - (x->place.source < y->place.source);
-}
-
-/* Newest first: by where their last rows are, and by when they began. */
-static int age_cmp(const void *a, const void *b)
-{
-	const struct db_series *x = a, *y = b;
-	uint32_t i = x->places[x->places_n - 1].source, k = y->places[y->places_n - 1].source;
-
-	if (i != k || !x->partition || !y->partition)
-		return (i < k) - (i > k);
-	return (x->partition->epoch < y->partition->epoch) -
-		(x->partition->epoch > y->partition->epoch);
-}
-
-static void link_epochs(struct db_series *v, size_t n)
-{
-	for (size_t i = 0, k; i < n; i = k) {
-		for (k = i + 1; k < n && labels_eq(v[i].labels, v[k].labels); k++)
-			;
-		if (k - i > 1)
-			qsort(v + i, k - i, sizeof(*v), age_cmp);
-		for (size_t at = i; at < k && k - i > 1; at++)
-			v[at].other = at == i ? &v[k - 1] : &v[at - 1];
-	}
-}
-
-static enum err_code unite(
-	struct selecting *x, struct db_series **out, size_t *out_n, struct err *err)
-{
-	struct series_place *places = arena_array(x->a, struct series_place, x->found + 1);
-	struct db_series *v = arena_array(x->a, struct db_series, x->found + 1);
-	size_t n = 0;
-
-	_Static_assert(sizeof(*v) + sizeof(*places) == DB_SERIES_BYTES, "as db.h says");
-	if (!places || !v)
-		return arena_fail(x->a, "select", err);
-	if (x->found)
-		qsort(x->v, x->found, sizeof(*x->v), found_cmp);
-	for (size_t i = 0; i < x->found; i++) {
-		const struct found *f = &x->v[i];
-
-		places[i] = f->place;
-		if (n && v[n - 1].partition == f->partition && labels_eq(v[n - 1].labels, f->labels)) {
-			v[n - 1].places_n++;
-			continue;
-		}
-		v[n] = (struct db_series){ .labels = f->labels,
-			.partition = f->partition,
-			.numeric = !f->partition,
-			.places = &places[i],
-			.places_n = 1 };
-		n++;
-	}
-	link_epochs(v, n);
-	*out = v;
-	*out_n = n;
-	return ERR_OK;
-}
+/* ---- selecting ---- */
 
 enum err_code db_select(struct db_querier *q, const struct matcher *m, size_t n, struct arena *a,
 	struct db_series **out, size_t *out_n, struct err *err)
@@ -432,8 +351,7 @@ enum err_code db_select_kinds(struct db_querier *q, unsigned kinds, const struct
 	return db_select_within(q, kinds, m, n, 0, NULL, a, out, out_n, err);
 }
 
-/* In all sources. */
-static enum err_code find(struct selecting *x, struct err *err)
+enum err_code select_begin(struct selecting *x, struct err *err)
 {
 	struct db_querier *q = x->q;
 	enum err_code rc = ERR_OK;
@@ -444,12 +362,10 @@ static enum err_code find(struct selecting *x, struct err *err)
 	for (size_t i = 0; i < q->sources_n && !rc; i++)
 		if (q->sources[i].snap && (x->kinds & DB_PROFILES))
 			rc = select_list_jobs(x, &x->jobs[i], err);
-	for (uint32_t i = 0; i < q->sources_n && !rc; i++)
-		rc = q->sources[i].w ? select_window(x, i, err) : select_block(x, i, err);
 	return rc;
 }
 
-static void end(struct selecting *x)
+void select_end(struct selecting *x)
 {
 	for (size_t i = 0; x->jobs && i < x->q->sources_n; i++)
 		select_release_jobs(&x->jobs[i]);
@@ -458,6 +374,21 @@ static void end(struct selecting *x)
 	map_release(&x->keys_map);
 	chunk_close(x->chunk);
 	free(x->v);
+}
+
+/* In all sources. */
+static enum err_code find(struct selecting *x, struct err *err)
+{
+	bool blocks_only = x->visitor && x->visitor->blocks_only;
+	enum err_code rc = select_begin(x, err);
+
+	for (uint32_t i = 0; i < x->q->sources_n && !rc; i++) {
+		if (x->q->sources[i].b)
+			rc = select_block(x, i, err);
+		else if (!blocks_only)
+			rc = select_window(x, i, err);
+	}
+	return rc;
 }
 
 enum err_code db_select_within(struct db_querier *q, unsigned kinds, const struct matcher *m,
@@ -470,10 +401,10 @@ enum err_code db_select_within(struct db_querier *q, unsigned kinds, const struc
 	enum err_code rc = find(&x, err);
 
 	if (!rc)
-		rc = unite(&x, out, out_n, err);
+		rc = select_unite(&x, out, out_n, err);
 	if (about)
 		*about = x.about;
-	end(&x);
+	select_end(&x);
 	return rc;
 }
 
@@ -487,7 +418,7 @@ enum err_code db_visit_series(struct db_querier *q, unsigned kinds, const struct
 	arena_init(&scratch, 0);
 	x.a = &scratch;
 	rc = find(&x, err);
-	end(&x);
+	select_end(&x);
 	arena_release(&scratch);
 	return rc;
 }

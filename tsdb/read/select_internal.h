@@ -1,6 +1,6 @@
 /*
- * Selecting, the inside: select.c (labels of samples, blocks, uniting) and select_window.c (head
- * windows).
+ * Selecting, the inside: select.c (labels of samples, blocks), select_window.c (head windows) and
+ * select_unite.c.
  *
  * Threads: the querier's.
  */
@@ -60,6 +60,9 @@ static inline enum err_code select_canceled(struct err *err)
 
 /* ---- select.c ---- */
 
+/* Prepares x; select_end releases it, also after a failure. */
+MUST_CHECK enum err_code select_begin(struct selecting *x, struct err *err);
+void select_end(struct selecting *x);
 MUST_CHECK enum err_code select_add(struct selecting *x, struct found f, struct err *err);
 /* Asks the visitor, before rows are searched. job: empty for numbers. */
 MUST_CHECK enum err_code select_wants(
@@ -81,6 +84,17 @@ MUST_CHECK enum err_code select_ids(struct selecting *x, uint32_t source, const 
 MUST_CHECK enum err_code select_samples_may_match(
 	struct selecting *x, const struct found *f, bool *out, struct err *err);
 
+/* *out: samples of the job have the label. It is answered once per job and key, so that all epochs
+ * of a job get the same answer. */
+MUST_CHECK enum err_code select_job_has_key(
+	struct selecting *x, struct str job, struct str key, bool *out, struct err *err);
+
+/* ---- select_unite.c ---- */
+
+/* Series with their places, ascending by labels, from what was found. */
+MUST_CHECK enum err_code select_unite(
+	struct selecting *x, struct db_series **out, size_t *out_n, struct err *err);
+
 /* ---- select_window.c ---- */
 
 /* Prepares x->jobs of a window for all jobs. */
@@ -88,6 +102,9 @@ MUST_CHECK enum err_code select_list_jobs(
 	struct selecting *x, struct window_jobs *j, struct err *err);
 void select_release_jobs(struct window_jobs *j);
 MUST_CHECK enum err_code select_window(struct selecting *x, uint32_t source, struct err *err);
+/* Adds to out the ids of the same series; rows are searched only where indexes do not tell. */
+MUST_CHECK enum err_code select_window_series(
+	struct selecting *x, uint32_t source, struct bits *out, struct err *err);
 /* *has: samples of the job in this window have the label. Loads all its symbols. */
 MUST_CHECK enum err_code select_window_has_key(struct selecting *x, uint32_t source,
 	struct str name, struct str key, bool *has, struct err *err);

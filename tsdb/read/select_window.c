@@ -5,11 +5,13 @@
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/columns/row.h"
+#include "tsdb/head/commit.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/select_internal.h"
 
 #define LISTED_WORDS 4u /* of ids */
+#define LACKING_MANY 1024u /* series: fewer are looked at one by one */
 
 /* Selects in head windows, through the index in memory. A series comes once for each epoch that its
  * rows are in; only symbols of those epochs are loaded. */
@@ -207,6 +209,8 @@ static enum err_code look_in_window(
 	bool may = false, wanted = true;
 
 	for (size_t from = 0; from < ids->words && !rc; from += LISTED_WORDS) {
+		while (from < ids->words && !ids->w[from]) /* mostly few are selected of very many */
+			from++;
 		if (querier_canceled(x->q))
 			return select_canceled(err);
 		list_window_series(x, source, ids, from, &listed);
@@ -225,7 +229,233 @@ static enum err_code look_in_window(
 	return rc;
 }
 
+/* ---- labels that many series lack ---- */
+
+/* Jobs of series that lack a label. */
+struct lacking {
+	struct selecting *x;
+	uint32_t source;
+	const struct matcher *m;
+	size_t many; /* jobs are asked if at least so many lack it */
+	struct bits ids;
+	struct job **jobs;
+	size_t n, cap;
+	bool failed;
+};
+
+static bool add_job(void *ctx, struct job *job)
+{
+	struct lacking *l = ctx;
+
+	if (!array_room(&l->jobs, l->n, 1, &l->cap)) {
+		l->failed = true;
+		return false;
+	}
+	l->jobs[l->n++] = job;
+	return true;
+}
+
+static enum err_code list_lacking(struct lacking *l, const struct bits *ids, struct err *err)
+{
+	struct series_index *index = l->x->q->db->series;
+
+	if (!bits_reserve(&l->ids, (uint32_t)(ids->words * 64 - 1)))
+		return err_nomem(err, "select");
+	memcpy(l->ids.w, ids->w, ids->words * sizeof(*ids->w));
+	series_lock_read(index);
+	series_lacking_locked(index, l->m->name, &l->ids);
+	if (bits_count(&l->ids) >= l->many)
+		series_jobs_locked(index, &l->ids, add_job, l);
+	series_unlock(index);
+	return l->failed ? err_nomem(err, "select") : ERR_OK;
+}
+
+/* Series of the job with this label are not dropped: samples have the one that they lack as
+ * sample_<name>. */
+static enum err_code keep_clashing(
+	struct lacking *l, const struct job *job, struct str label, struct err *err)
+{
+	struct series_index *index = l->x->q->db->series;
+	uint32_t last = (uint32_t)(l->ids.words * 64 - 1);
+	struct bits others = { 0 }, without = { 0 };
+	bool ok = bits_reserve(&others, last) && bits_reserve(&without, last);
+
+	if (ok) {
+		memcpy(others.w, l->ids.w, l->ids.words * sizeof(*others.w));
+		memcpy(without.w, l->ids.w, l->ids.words * sizeof(*without.w));
+		series_lock_read(index);
+		series_drop_job_locked(index, job, &others);
+		series_lacking_locked(index, label, &without);
+		series_unlock(index);
+		for (size_t w = 0; w < l->ids.words; w++)
+			l->ids.w[w] &= others.w[w] | without.w[w];
+	}
+	bits_release(&others);
+	bits_release(&without);
+	return ok ? ERR_OK : err_nomem(err, "select");
+}
+
+/* Leaves in l->ids those of the job whose samples lack the label too. */
+static enum err_code ask_job(struct lacking *l, const struct job *job, struct err *err)
+{
+	struct str name = l->m->name, inner = { name.ptr + 7, name.len - 7 };
+	struct series_index *index = l->x->q->db->series;
+	bool has = false;
+	enum err_code rc;
+
+	if (!job || job->index >= l->x->jobs[l->source].n)
+		return ERR_OK;
+	if ((rc = select_job_has_key(l->x, job->name, name, &has, err)))
+		return rc;
+	if (has) {
+		series_lock_read(index);
+		series_drop_job_locked(index, job, &l->ids);
+		series_unlock(index);
+	} else if (str_has_prefix(name, STR("sample_"))) {
+		rc = select_job_has_key(l->x, job->name, inner, &has, err);
+		return rc || !has ? rc : keep_clashing(l, job, inner, err);
+	}
+	return ERR_OK;
+}
+
+/*
+ * If very many series lack the label of a matcher, their jobs tell which of them cannot match; the
+ * others are looked at one by one. The answer is that of select_samples_may_match.
+ */
+static enum err_code drop_lacking(struct selecting *x, uint32_t source, const struct matcher *m,
+	size_t many, struct bits *ids, struct err *err)
+{
+	struct lacking l = { .x = x, .source = source, .m = m, .many = many };
+	enum err_code rc = list_lacking(&l, ids, err);
+
+	for (size_t i = 0; i < l.n && !rc; i++)
+		rc = querier_canceled(x->q) ? select_canceled(err) : ask_job(&l, l.jobs[i], err);
+	for (size_t w = 0; w < ids->words && l.n && !rc; w++)
+		ids->w[w] &= ~l.ids.w[w];
+	free(l.jobs);
+	bits_release(&l.ids);
+	return rc;
+}
+
+static enum err_code match_ids(
+	struct selecting *x, uint32_t source, size_t many, struct bits *ids, struct err *err)
+{
+	const struct window *w = x->q->sources[source].w;
+	struct series_index *index = x->q->db->series;
+	enum err_code rc;
+
+	series_lock_read(index);
+	rc = series_match_locked(index, x->m, x->n, &w->series, NULL, NULL, ids, err);
+	if (!rc && x->kinds != (DB_PROFILES | DB_NUMBERS))
+		series_keep_kind_locked(index, x->kinds & DB_NUMBERS, ids);
+	series_unlock(index);
+	for (size_t i = 0; i < x->n && !rc && ids->words; i++)
+		if (!matcher_test(&x->m[i], STR("")))
+			rc = drop_lacking(x, source, &x->m[i], many, ids, err);
+	return rc;
+}
+
 enum err_code select_window(struct selecting *x, uint32_t source, struct err *err)
+{
+	struct bits ids = { 0 };
+	enum err_code rc;
+
+	if (!x->q->sources[source].snap)
+		return ERR_OK;
+	if (!(rc = match_ids(x, source, LACKING_MANY, &ids, err)))
+		rc = select_ids(x, source, &ids, look_in_window, err);
+	bits_release(&ids);
+	return rc;
+}
+
+/* ---- series alone ---- */
+
+/* Every series of the window has rows in the querier's time; rows that wait for their sync count.
+ */
+static bool is_whole(struct db_querier *q, const struct querier_source *s)
+{
+	const struct window_count *n = &s->w->count;
+	bool whole = !s->deleted_n &&
+		(q->db->o.read_only || !commit_generation(q->db)); /* none failed */
+
+	mutex_lock(&q->db->lock);
+	whole &= !s->w->damaged && !window_is_empty(n) &&
+		(q->min_ns <= s->min_ns || q->min_ns < n->min_ns) &&
+		(q->max_ns >= s->max_ns ||
+			(q->max_ns >= n->max_ns && q->max_ns >= atomic_load(&q->db->queued_max_ns)));
+	mutex_unlock(&q->db->lock);
+	return whole;
+}
+
+/* Series whose rows must be searched. */
+struct unsure {
+	struct {
+		uint32_t id;
+		struct job *job;
+	} v[LISTED_WORDS * 64];
+	size_t n;
+};
+
+/* Takes series out that cannot be read, as list_window_series does. */
+static void list_unsure(
+	struct selecting *x, uint32_t source, struct bits *ids, size_t from, struct unsure *out)
+{
+	const struct querier_source *s = &x->q->sources[source];
+	int64_t min = x->q->min_ns > s->min_ns ? x->q->min_ns : s->min_ns,
+			max = x->q->max_ns < s->max_ns ? x->q->max_ns : s->max_ns, last;
+	struct series_index *index = x->q->db->series;
+
+	out->n = 0;
+	series_lock_read(index);
+	for (size_t w = from; w < ids->words && w < from + LISTED_WORDS; w++)
+		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1) {
+			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
+			struct series *of = series_by_id_locked(index, id);
+
+			if (!of || (of->job && of->job->index >= x->jobs[source].n)) {
+				bits_clear(ids, id);
+				continue;
+			}
+			last = atomic_load(&of->last_ts_ns);
+			if (s->deleted_n || last <= min || last > max) {
+				out->v[out->n].id = id;
+				out->v[out->n++].job = of->job;
+			}
+		}
+	series_unlock(index);
+}
+
+static bool has_rows(struct db_querier *q, struct querier_source *s, uint32_t id, struct job *job)
+{
+	struct window_span span;
+
+	if (!job)
+		return numbers_in_window(q, s, id);
+	for (uint32_t i = 0; window_epoch_at(q->db, s->w, job, i, &span); i++)
+		if (window_has_rows(q, s, id, span))
+			return true;
+	return false;
+}
+
+static enum err_code keep_with_rows(
+	struct selecting *x, uint32_t source, struct bits *ids, struct err *err)
+{
+	struct querier_source *s = &x->q->sources[source];
+	struct unsure unsure;
+
+	for (size_t from = 0; from < ids->words; from += LISTED_WORDS) {
+		if (querier_canceled(x->q))
+			return select_canceled(err);
+		list_unsure(x, source, ids, from, &unsure);
+		for (size_t i = 0; i < unsure.n; i++)
+			if (!has_rows(x->q, s, unsure.v[i].id, unsure.v[i].job))
+				bits_clear(ids, unsure.v[i].id);
+	}
+	return ERR_OK;
+}
+
+enum err_code select_window_series(
+	struct selecting *x, uint32_t source, struct bits *out, struct err *err)
 {
 	struct querier_source *s = &x->q->sources[source];
 	struct bits ids = { 0 };
@@ -233,11 +463,12 @@ enum err_code select_window(struct selecting *x, uint32_t source, struct err *er
 
 	if (!s->snap)
 		return ERR_OK;
-	series_lock_read(x->q->db->series);
-	rc = series_match_locked(x->q->db->series, x->m, x->n, &s->w->series, NULL, NULL, &ids, err);
-	series_unlock(x->q->db->series);
-	if (!rc)
-		rc = select_ids(x, source, &ids, look_in_window, err);
+	if (!(rc = match_ids(x, source, 1, &ids, err)) && !is_whole(x->q, s))
+		rc = keep_with_rows(x, source, &ids, err);
+	if (!rc && ids.words && !bits_reserve(out, (uint32_t)(ids.words * 64 - 1)))
+		rc = err_nomem(err, "select");
+	for (size_t w = 0; w < ids.words && !rc; w++)
+		out->w[w] |= ids.w[w];
 	bits_release(&ids);
 	return rc;
 }

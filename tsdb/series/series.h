@@ -34,14 +34,21 @@ struct series {
 	_Atomic int64_t base_until_ns; /* a scrape before this time may be compared with it */
 	struct delta_base base; /* under job->lock (numeric: numbers_lock), as the rest */
 	int64_t appended_ns; /* the latest time that was queued by this process */
-	uint64_t given_back; /* generation of the failure in which a base was given back to it */
-	uint64_t given_back_row; /* the first row that gave one back then */
+	union {
+		struct {
+			uint64_t given_back; /* generation of the failure in which a base was given back to it
+								  */
+			uint64_t given_back_row; /* the first row that gave one back then */
+		};
+		struct { /* out of the index */
+			struct series *next_retired;
+			uint64_t retired_at;
+		};
+	};
 	uint64_t stored_row; /* the last one with a base that was stored */
 	int64_t stored_window_ns; /* where its own record was last stored, and with which types */
 	uint64_t stored_generation;
 	uint32_t stored_typeset, stored_epoch;
-	struct series *next_retired;
-	uint64_t retired_at;
 };
 
 /* After each change of the base. */
@@ -100,11 +107,31 @@ typedef bool (*series_has_key_fn)(void *ctx, const struct series *s, struct str 
 MUST_CHECK enum err_code series_match_locked(const struct series_index *x, const struct matcher *m,
 	size_t n, const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
 	struct err *err);
+/* Leaves in `ids` the numeric series, or the others. */
+void series_keep_kind_locked(const struct series_index *x, bool numbers, struct bits *ids);
+/* Leaves in `ids` the series that lack the label. */
+void series_lacking_locked(const struct series_index *x, struct str name, struct bits *ids);
+/* Takes the job's series out of `ids`. */
+void series_drop_job_locked(const struct series_index *x, const struct job *job, struct bits *ids);
+/* Calls fn with each job of the series within `ids`, NULL for numeric ones, until it returns false.
+ */
+typedef bool (*series_job_fn)(void *ctx, struct job *job);
+void series_jobs_locked(
+	const struct series_index *x, const struct bits *ids, series_job_fn fn, void *ctx);
+
 /* Calls fn with each label name of the series within `among`; with a name, with each of its values.
  * Reads a value's postings up to the first series within `among`. fn returns false to stop. */
 typedef bool (*series_name_fn)(void *ctx, struct str name);
 void series_names_locked(const struct series_index *x, struct str name, const struct bits *among,
 	series_name_fn fn, void *ctx);
+/* The same with the number of series within `among` that have it, and for a label name the number
+ * of its values there. */
+typedef bool (*series_count_fn)(void *ctx, struct str text, uint32_t series, uint32_t values);
+void series_counts_locked(const struct series_index *x, struct str name, const struct bits *among,
+	series_count_fn fn, void *ctx);
+/* True if a series within `among` has the label with this value. */
+bool series_value_meets_locked(
+	const struct series_index *x, struct label label, const struct bits *among);
 uint64_t series_index_bytes(struct series_index *x);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * Series index, the inside: names, values, postings.
+ * Series index, the inside: names, values, jobs, and which series have them.
  *
  * Threads: under the index's lock.
  */
@@ -7,20 +7,27 @@
 #define TSDB_SERIES_SERIES_INTERNAL_H
 
 #include "base/map.h"
+#include "tsdb/series/id_set.h"
 #include "tsdb/series/series.h"
 
-/* The series of one label value, ascending by id. */
+/* The series of one label value. */
 struct posting {
-	struct str value;
-	uint32_t *ids;
-	uint32_t n, cap;
+	struct str value; /* text of one of them; empty: none has it any more */
+	struct id_set ids;
 };
 
 struct index_name {
-	struct str name;
+	struct str name; /* in the index's arena */
+	struct id_set ids; /* series that have the label, with whatever value */
 	struct posting *values;
 	uint32_t n, cap;
-	struct map by_value;
+	uint32_t dead; /* values without series */
+	struct map by_value; /* dead values stay until the next rebuild and are never equal */
+};
+
+struct index_job {
+	struct job *job; /* NULL: numeric */
+	struct id_set ids;
 };
 
 struct series_index {
@@ -36,10 +43,26 @@ struct series_index {
 	uint32_t names_n, names_cap;
 	struct map by_name;
 	uint32_t values_n, values_dead; /* postings; those without series */
-	struct arena arena; /* names and values */
+	struct index_job *jobs; /* stay: there are few */
+	uint32_t jobs_n, jobs_cap;
+	struct map by_job;
+	struct arena arena; /* names */
 };
+
+/* ---- series_labels.c ---- */
 
 struct index_name *index_name_find(const struct series_index *x, struct str name); /* or NULL */
 struct posting *index_value_find(const struct index_name *in, struct str value); /* or NULL */
+const struct index_job *index_job_find(const struct series_index *x, const struct job *job);
+
+void index_labels_init(struct series_index *x);
+void index_labels_release(struct series_index *x);
+/* False: out of memory; index_labels_remove takes back what was added. */
+MUST_CHECK bool index_labels_add(struct series_index *x, const struct series *s);
+/* The series' text is not used afterwards. */
+void index_labels_remove(struct series_index *x, const struct series *s);
+/* Makes names and values anew when half of them have no series. */
+void index_labels_compact(struct series_index *x);
+uint64_t index_labels_bytes(const struct series_index *x);
 
 #endif

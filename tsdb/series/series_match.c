@@ -1,22 +1,174 @@
-#include "tsdb/series/series_internal.h"
-#include "tsdb/symbols/segvec.h"
+#include <stdlib.h>
 
-/* Selecting series of the index by postings, and its names and values. */
+#include "tsdb/series/series_internal.h"
+
+/*
+ * Selecting series, and names and values of labels with their counts.
+ *
+ * The matcher that accepts fewest series comes first. Each next one takes series out of what is
+ * left: the sets of whole values, or one series after the other when few are left. A label that a
+ * series lacks is looked at last, since only has_key knows about it. So the cost is that of a few
+ * passes over the bits of all series (16 KB per 128,000 of them), and of what matches.
+ */
+#define CANDIDATE_BITS 128u /* testing one series costs about as much as so many words of bits */
+#define AHEAD 16u /* values; their text is all over the memory of series */
+
+struct step {
+	const struct matcher *m;
+	const struct index_name *in; /* NULL: no series has the label */
+	uint64_t most; /* series that may pass */
+	bool empty; /* it accepts "" */
+};
 
 struct match {
 	const struct series_index *x;
-	const struct matcher *m;
+	struct step *steps;
+	size_t n;
 	series_has_key_fn has_key;
 	void *ctx;
-	struct bits has, yes; /* series with the label; those whose value matches */
+	struct bits *out; /* what is left */
+	struct bits scratch; /* of the same size */
 };
 
-static void set_all(struct bits *b, const struct posting *p)
+static void bits_copy(struct bits *to, const struct bits *from)
 {
-	for (uint32_t i = 0; i < p->n; i++)
-		if ((p->ids[i] >> 6) < b->words)
-			bits_set(b, p->ids[i]);
+	memcpy(to->w, from->w, from->words * sizeof(*to->w));
 }
+
+/* ---- matchers that list values ---- */
+
+/* The i-th value that the matcher names; false: there are no more, or it names none. */
+static bool value_at(const struct matcher *m, size_t i, struct str *out)
+{
+	if (m->op == MATCH_RE || m->op == MATCH_NRE)
+		return regex_literal(m->re, i, out);
+	*out = m->value;
+	return i == 0;
+}
+
+static bool is_positive(const struct matcher *m)
+{
+	return m->op == MATCH_EQ || m->op == MATCH_RE;
+}
+
+static const struct id_set *ids_of(const struct step *s, struct str value)
+{
+	const struct posting *p = s->in ? index_value_find(s->in, value) : NULL;
+
+	return p ? &p->ids : NULL;
+}
+
+static uint64_t most_of(const struct series_index *x, const struct step *s)
+{
+	uint64_t lacking = x->n - (s->in ? s->in->ids.n : 0), n = 0;
+	const struct id_set *ids;
+	struct str value;
+
+	if (!is_positive(s->m) || !value_at(s->m, 0, &value))
+		return x->n;
+	for (size_t i = 0; value_at(s->m, i, &value); i++)
+		if ((ids = ids_of(s, value)))
+			n += ids->n;
+	return n + lacking;
+}
+
+/* ---- taking series out ---- */
+
+/* Those that have the label, and in `scratch` only those that are left of it. */
+static void begin_label(struct match *t, const struct step *s)
+{
+	bits_copy(&t->scratch, t->out);
+	id_set_keep(&s->in->ids, &t->scratch);
+}
+
+/* What is still in `scratch` has the label, with a value that does not match. */
+static void end_label(struct match *t)
+{
+	for (size_t w = 0; w < t->out->words; w++)
+		t->out->w[w] &= ~t->scratch.w[w];
+}
+
+static void by_listed(struct match *t, const struct step *s)
+{
+	struct bits *from = is_positive(s->m) ? &t->scratch : t->out;
+	const struct id_set *ids;
+	struct str value;
+
+	if (is_positive(s->m))
+		begin_label(t, s);
+	for (size_t i = 0; value_at(s->m, i, &value); i++)
+		if ((ids = ids_of(s, value)))
+			id_set_out_of(ids, from);
+	if (is_positive(s->m))
+		end_label(t);
+}
+
+/* Tests each value once; sets of the fewer, those that match or those that do not, are read. */
+static bool by_values(struct match *t, const struct step *s)
+{
+	const struct index_name *in = s->in;
+	uint64_t *hits = calloc(in->n / 64 + 1, sizeof(*hits)), matched = 0;
+	bool positive;
+
+	if (!hits)
+		return false;
+	for (uint32_t i = 0; i < in->n; i++) {
+		if (i + AHEAD < in->n)
+			__builtin_prefetch(in->values[i + AHEAD].value.ptr);
+		if (in->values[i].ids.n && matcher_test(s->m, in->values[i].value)) {
+			hits[i >> 6] |= UINT64_C(1) << (i & 63);
+			matched += in->values[i].ids.n;
+		}
+	}
+	positive = matched < in->ids.n / 2;
+	if (positive)
+		begin_label(t, s);
+	for (uint32_t i = 0; i < in->n; i++)
+		if ((hits[i >> 6] >> (i & 63) & 1) == positive)
+			id_set_out_of(&in->values[i].ids, positive ? &t->scratch : t->out);
+	if (positive)
+		end_label(t);
+	free(hits);
+	return true;
+}
+
+static void by_candidates(struct match *t, const struct step *s)
+{
+	for (size_t w = 0; w < t->out->words; w++)
+		for (uint64_t rest = t->out->w[w]; rest; rest &= rest - 1) {
+			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
+			const struct series *of = series_by_id_locked(t->x, id);
+			struct str value = of ? labels_get(of->labels, s->m->name) : (struct str){ 0 };
+
+			if (value.len && !matcher_test(s->m, value))
+				bits_clear(t->out, id);
+		}
+}
+
+/* Takes out those that have the label with a value that does not match. */
+static bool apply(struct match *t, const struct step *s, bool first)
+{
+	struct str value;
+	size_t n;
+
+	if (!s->in)
+		return true;
+	n = first ? t->x->n : bits_count(t->out);
+	if (value_at(s->m, 0, &value)) {
+		if (n * CANDIDATE_BITS < t->out->words)
+			by_candidates(t, s);
+		else
+			by_listed(t, s);
+		return true;
+	}
+	if (n < s->in->n) {
+		by_candidates(t, s);
+		return true;
+	}
+	return by_values(t, s);
+}
+
+/* ---- labels that series lack ---- */
 
 /* Samples are matched by the label's own name, or as sample_<name> where the series has a label
  * <name>. */
@@ -25,53 +177,53 @@ static bool series_sample_label(
 {
 	struct str inner = { name.ptr + 7, name.len - 7 };
 
-	return !has_key || has_key(ctx, s, name) ||
+	return has_key(ctx, s, name) ||
 		(str_has_prefix(name, STR("sample_")) && labels_has(s->labels, inner) &&
 			has_key(ctx, s, inner));
 }
 
-static void lacking(struct match *t, const struct bits *among)
+static void take_out_lacking(struct match *t, const struct step *s)
 {
-	bool empty = matcher_test(t->m, STR(""));
-
-	for (size_t w = 0; w < among->words; w++) {
-		uint64_t rest = among->w[w] & ~t->has.w[w];
-
-		if (empty) {
-			t->yes.w[w] |= rest;
-			continue;
-		}
-		for (; rest; rest &= rest - 1) {
+	bits_copy(&t->scratch, t->out);
+	if (s->in)
+		id_set_out_of(&s->in->ids, &t->scratch);
+	for (size_t w = 0; w < t->out->words; w++)
+		for (uint64_t rest = t->scratch.w[w]; rest; rest &= rest - 1) {
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
-			const struct series *s = series_by_id_locked(t->x, id);
+			const struct series *of = series_by_id_locked(t->x, id);
 
-			if (s && series_sample_label(s, t->m->name, t->has_key, t->ctx))
-				bits_set(&t->yes, id);
+			if (!of || !series_sample_label(of, s->m->name, t->has_key, t->ctx))
+				bits_clear(t->out, id);
 		}
-	}
 }
 
-static bool match_one(struct match *t, struct bits *out)
+static int most_cmp(const void *a, const void *b)
 {
-	const struct index_name *in = index_name_find(t->x, t->m->name);
-	uint32_t last = (uint32_t)(out->words * 64 - 1);
-	const struct posting *of;
+	const struct step *l = a, *r = b;
 
-	if (!bits_reserve(&t->has, last) || !bits_reserve(&t->yes, last))
-		return false;
-	for (uint32_t i = 0; in && i < in->n; i++)
-		set_all(&t->has, &in->values[i]);
-	if (in && t->m->op == MATCH_EQ) {
-		if ((of = index_value_find(in, t->m->value)))
-			set_all(&t->yes, of);
-	} else {
-		for (uint32_t i = 0; in && i < in->n; i++)
-			if (in->values[i].n && matcher_test(t->m, in->values[i].value))
-				set_all(&t->yes, &in->values[i]);
+	uint32_t l_values = l->in ? l->in->n : 0, r_values = r->in ? r->in->n : 0;
+
+	if (l->most != r->most)
+		return l->most < r->most ? -1 : 1;
+	return (l_values > r_values) - (l_values < r_values);
+}
+
+static bool match(struct match *t, const struct matcher *m)
+{
+	for (size_t i = 0; i < t->n; i++) {
+		struct step *s = &t->steps[i];
+
+		*s = (struct step){ &m[i], index_name_find(t->x, m[i].name), 0,
+			matcher_test(&m[i], STR("")) };
+		s->most = most_of(t->x, s);
 	}
-	lacking(t, out);
-	for (size_t w = 0; w < out->words; w++)
-		out->w[w] &= t->yes.w[w];
+	qsort(t->steps, t->n, sizeof(*t->steps), most_cmp);
+	for (size_t i = 0; i < t->n; i++)
+		if (!apply(t, &t->steps[i], i == 0))
+			return false;
+	for (size_t i = 0; i < t->n && t->has_key; i++)
+		if (!t->steps[i].empty)
+			take_out_lacking(t, &t->steps[i]);
 	return true;
 }
 
@@ -79,45 +231,132 @@ enum err_code series_match_locked(const struct series_index *x, const struct mat
 	const struct bits *among, series_has_key_fn has_key, void *ctx, struct bits *out,
 	struct err *err)
 {
-	bool ok = among->words == 0 || bits_reserve(out, (uint32_t)(among->words * 64 - 1));
+	struct match t = { .x = x, .n = n, .has_key = has_key, .ctx = ctx, .out = out };
+	bool ok;
 
-	if (ok && among->words)
-		memcpy(out->w, among->w, among->words * sizeof(*out->w));
-	for (size_t i = 0; ok && out->words && i < n; i++) {
-		struct match t = { .x = x, .m = &m[i], .has_key = has_key, .ctx = ctx };
-
-		ok = match_one(&t, out);
-		bits_release(&t.has);
-		bits_release(&t.yes);
+	if (!among->words)
+		return ERR_OK;
+	ok = bits_reserve(out, (uint32_t)(among->words * 64 - 1));
+	if (ok)
+		bits_copy(out, among);
+	if (ok && n) {
+		ok = (t.steps = calloc(n, sizeof(*t.steps))) &&
+			bits_reserve(&t.scratch, (uint32_t)(out->words * 64 - 1)) && match(&t, m);
+		free(t.steps);
+		bits_release(&t.scratch);
 	}
 	return ok ? ERR_OK : err_nomem(err, "select");
 }
 
+void series_keep_kind_locked(const struct series_index *x, bool numbers, struct bits *ids)
+{
+	const struct index_job *none = index_job_find(x, NULL);
+
+	if (none && numbers)
+		id_set_keep(&none->ids, ids);
+	else if (none)
+		id_set_out_of(&none->ids, ids);
+	else if (numbers && ids->words)
+		memset(ids->w, 0, ids->words * sizeof(*ids->w));
+}
+
+void series_lacking_locked(const struct series_index *x, struct str name, struct bits *ids)
+{
+	const struct index_name *in = index_name_find(x, name);
+
+	if (in)
+		id_set_out_of(&in->ids, ids);
+}
+
+void series_jobs_locked(
+	const struct series_index *x, const struct bits *ids, series_job_fn fn, void *ctx)
+{
+	for (uint32_t i = 0; i < x->jobs_n; i++)
+		if (id_set_meets(&x->jobs[i].ids, ids) && !fn(ctx, x->jobs[i].job))
+			return;
+}
+
+void series_drop_job_locked(const struct series_index *x, const struct job *job, struct bits *ids)
+{
+	const struct index_job *of = index_job_find(x, job);
+
+	if (of)
+		id_set_out_of(&of->ids, ids);
+}
+
 /* ---- names and values ---- */
 
-static bool posting_meets(const struct posting *p, const struct bits *among)
+/* Then every series counts, and no set is looked at. */
+static bool has_all(const struct series_index *x, const struct bits *among)
 {
-	for (uint32_t i = 0; i < p->n; i++)
-		if (bits_get(among, p->ids[i]))
-			return true;
-	return false;
+	for (uint32_t i = 0; i < x->jobs_n; i++)
+		if (id_set_count(&x->jobs[i].ids, among) != x->jobs[i].ids.n)
+			return false;
+	return true;
 }
 
 void series_names_locked(const struct series_index *x, struct str name, const struct bits *among,
 	series_name_fn fn, void *ctx)
 {
 	const struct index_name *in = name.len ? index_name_find(x, name) : NULL;
-	bool more = true, met;
+	bool more = true;
 
 	for (uint32_t i = 0; in && i < in->n && more; i++)
-		if (posting_meets(&in->values[i], among))
+		if (id_set_meets(&in->values[i].ids, among))
 			more = fn(ctx, in->values[i].value);
-	for (uint32_t i = 0; !name.len && i < x->names_n && more; i++) {
-		in = &x->names[i];
-		met = false;
-		for (uint32_t k = 0; k < in->n && !met; k++)
-			met = posting_meets(&in->values[k], among);
-		if (met)
-			more = fn(ctx, in->name);
+	for (uint32_t i = 0; !name.len && i < x->names_n && more; i++)
+		if (id_set_meets(&x->names[i].ids, among))
+			more = fn(ctx, x->names[i].name);
+}
+
+static bool count_values(
+	const struct index_name *in, const struct bits *among, bool all, series_count_fn fn, void *ctx)
+{
+	bool more = true;
+
+	for (uint32_t i = 0; i < in->n && more; i++) {
+		const struct posting *p = &in->values[i];
+		uint32_t n = all ? p->ids.n : id_set_count(&p->ids, among);
+
+		if (n)
+			more = fn(ctx, p->value, n, 0);
 	}
+	return more;
+}
+
+static bool count_name(
+	const struct index_name *in, const struct bits *among, bool all, series_count_fn fn, void *ctx)
+{
+	uint32_t n = all ? in->ids.n : id_set_count(&in->ids, among), values = in->n - in->dead;
+
+	if (!n)
+		return true;
+	if (!all) {
+		values = 0;
+		for (uint32_t i = 0; i < in->n; i++)
+			values += id_set_meets(&in->values[i].ids, among);
+	}
+	return fn(ctx, in->name, n, values);
+}
+
+void series_counts_locked(const struct series_index *x, struct str name, const struct bits *among,
+	series_count_fn fn, void *ctx)
+{
+	const struct index_name *in = name.len ? index_name_find(x, name) : NULL;
+	bool all = has_all(x, among);
+
+	if (in)
+		count_values(in, among, all, fn, ctx);
+	for (uint32_t i = 0; !name.len && i < x->names_n; i++)
+		if (!count_name(&x->names[i], among, all, fn, ctx))
+			return;
+}
+
+bool series_value_meets_locked(
+	const struct series_index *x, struct label label, const struct bits *among)
+{
+	const struct index_name *in = index_name_find(x, label.name);
+	const struct posting *p = in ? index_value_find(in, label.value) : NULL;
+
+	return p && id_set_meets(&p->ids, among);
 }

@@ -66,3 +66,12 @@ bool bits_reserve(struct bits *b, uint32_t id)
 	b->words = words;
 	return true;
 }
+
+size_t bits_count(const struct bits *b)
+{
+	size_t n = 0;
+
+	for (size_t w = 0; w < b->words; w++)
+		n += (size_t)__builtin_popcountll(b->w[w]);
+	return n;
+}

@@ -108,5 +108,6 @@ static inline void bits_clear(struct bits *b, uint32_t id)
 	if ((id >> 6) < b->words)
 		b->w[id >> 6] &= ~(UINT64_C(1) << (id & 63));
 }
+size_t bits_count(const struct bits *b);
 
 #endif

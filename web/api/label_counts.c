@@ -145,7 +145,7 @@ static enum err_code add_name(struct label_counts *c, const struct label *l, str
 	if ((rc = count_of(c, l->name, hash, &id, err)) ||
 		(rc = set_add(c, &c->values, hash_bytes(l->value.ptr, l->value.len, hash), &is_new, err)))
 		return rc;
-	c->v[id].values += is_new;
+	c->v[id].values += is_new && !(c->known && c->known(c->known_ctx, *l));
 	c->v[id].series++;
 	return ERR_OK;
 }
@@ -182,6 +182,19 @@ enum err_code label_counts_add(struct label_counts *c, struct labels series, str
 	return rc;
 }
 
+enum err_code label_counts_add_many(
+	struct label_counts *c, struct str text, uint64_t series, uint64_t values, struct err *err)
+{
+	uint32_t id;
+	enum err_code rc = count_of(c, text, hash_bytes(text.ptr, text.len, 0), &id, err);
+
+	if (rc)
+		return rc;
+	c->v[id].series += series;
+	c->v[id].values += values;
+	return ERR_OK;
+}
+
 static int most_first(const void *a, const void *b)
 {
 	const struct label_count *l = a, *r = b;
@@ -191,8 +204,49 @@ static int most_first(const void *a, const void *b)
 	return str_cmp(l->text, r->text);
 }
 
+/* Leaves the first ones, whose texts move to fresh memory. */
+static enum err_code cut(struct label_counts *c, struct err *err)
+{
+	struct arena dropped = c->texts;
+	enum err_code rc = ERR_OK;
+
+	qsort(c->v, c->n, sizeof(*c->v), most_first);
+	arena_init(&c->texts, c->bytes_max);
+	c->n = c->limit;
+	for (size_t i = 0; i < c->n && !rc; i++)
+		if (!(c->v[i].text = str_dup(&c->texts, c->v[i].text)).ptr)
+			rc = arena_fail(&c->texts, NAME, err);
+	arena_release(&dropped);
+	c->worst = c->v[c->n - 1];
+	return rc;
+}
+
+enum err_code label_counts_add_last(
+	struct label_counts *c, struct str text, uint64_t series, uint64_t values, struct err *err)
+{
+	struct label_count new = { text, values, series };
+	enum err_code rc;
+
+	c->total++;
+	if (c->worst.text.ptr && most_first(&c->worst, &new) < 0)
+		return ERR_OK;
+	if (c->limit && c->n >= 2 * c->limit + COUNTS_MIN && (rc = cut(c, err)))
+		return rc;
+	if ((rc = grow(c, err)))
+		return rc;
+	if (!has_room(c, text.len))
+		return no_room(c, err);
+	new.text = str_dup(&c->texts, text);
+	if (!new.text.ptr)
+		return arena_fail(&c->texts, NAME, err);
+	c->v[c->n++] = new;
+	return ERR_OK;
+}
+
 void label_counts_end(struct label_counts *c)
 {
+	if (!c->total)
+		c->total = c->n;
 	if (c->n)
 		qsort(c->v, c->n, sizeof(*c->v), most_first);
 }

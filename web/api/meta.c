@@ -147,38 +147,109 @@ void api_series(struct web *w, struct http_in *in, struct http_out *out)
 
 /* ---- counts of labels ---- */
 
+/* A match[] as the database takes it. */
+struct counted_match {
+	struct matcher *m;
+	size_t n;
+	struct type_pattern pattern;
+};
+
 struct counting {
 	struct view *view;
+	struct db_counts *windows; /* series of head windows that need no look at their types */
+	bool windows_only; /* there are no others */
 	struct label_counts counts;
-	struct type_pattern pattern; /* of the match[] at hand */
+	struct counted_match matches[VIEW_MATCHES_MAX];
+	size_t n;
+	const struct type_pattern *pattern; /* of the match[] at hand */
 	struct arena scratch; /* types of one */
+	enum err_code rc; /* why counting windows ended early */
+	struct err err;
 };
 
 static bool is_not_counted(void *ctx, struct labels labels)
 {
-	return !label_counts_has(&((struct counting *)ctx)->counts, labels);
+	struct counting *c = ctx;
+
+	return !label_counts_has(&c->counts, labels) && !db_counts_has(c->windows, labels);
+}
+
+static bool is_known(void *ctx, struct label label)
+{
+	return db_counts_has_label(((struct counting *)ctx)->windows, label);
+}
+
+static bool add_many(void *ctx, struct str text, uint32_t series, uint32_t values)
+{
+	struct counting *c = ctx;
+
+	c->rc = (c->windows_only ? label_counts_add_last : label_counts_add_many)(
+		&c->counts, text, series, values, &c->err);
+	return !c->rc;
 }
 
 static enum err_code count_one(void *ctx, const struct db_series *s, struct err *err)
 {
 	struct counting *c = ctx;
 	bool has;
-	enum err_code rc = view_has_type(c->view, s, &c->pattern, &c->scratch, &has, err);
+	enum err_code rc = view_has_type(c->view, s, c->pattern, &c->scratch, &has, err);
 
 	arena_reset(&c->scratch);
 	return rc || !has ? rc : label_counts_add(&c->counts, s->labels, err);
 }
 
-static enum err_code count_series(struct counting *c, const struct selector *s, struct err *err)
+/* Types are known only when a series is looked at; else only blocks are visited. */
+static bool is_typed(const struct counted_match *m)
 {
-	const struct db_visitor visitor = { .wanted = is_not_counted, .take = count_one, .ctx = c };
-	struct matcher *m;
-	size_t n;
-	enum err_code rc;
+	return m->pattern.parts > 1;
+}
 
-	if ((rc = view_resolve(c->view, s, &m, &n, &c->pattern, err)))
+static enum err_code count_windows(struct counting *c, struct err *err)
+{
+	enum err_code rc = db_counts_open(c->view->q, &c->windows, err);
+
+	for (size_t i = 0; i < c->n && !rc; i++)
+		if (!is_typed(&c->matches[i]))
+			rc = db_counts_add(c->windows, c->matches[i].m, c->matches[i].n, err);
+	if (rc)
 		return rc;
-	return db_visit_series(c->view->q, DB_PROFILES | DB_NUMBERS, m, n, &visitor, err);
+	c->windows_only = !db_querier_has_blocks(c->view->q);
+	for (size_t i = 0; i < c->n; i++)
+		c->windows_only &= !is_typed(&c->matches[i]);
+	c->counts.limit = c->view->limit < UINT32_MAX ? c->view->limit : 0;
+	db_counts_each(c->windows, c->counts.label, add_many, c);
+	c->counts.known = is_known;
+	c->counts.known_ctx = c;
+	return c->rc ? err_copy(err, &c->err) : ERR_OK;
+}
+
+static enum err_code visit_rest(struct counting *c, const struct counted_match *m, struct err *err)
+{
+	const struct db_visitor visitor = {
+		.wanted = is_not_counted, .blocks_only = !is_typed(m), .take = count_one, .ctx = c
+	};
+
+	c->pattern = &m->pattern;
+	return db_visit_series(c->view->q, DB_PROFILES | DB_NUMBERS, m->m, m->n, &visitor, err);
+}
+
+static enum err_code count_all(struct counting *c, struct err *err)
+{
+	const struct selector all = { 0 };
+	struct view *v = c->view;
+	enum err_code rc = ERR_OK;
+
+	for (; !rc && c->n < (v->matches_n ? v->matches_n : 1); c->n++) {
+		struct counted_match *m = &c->matches[c->n];
+
+		rc = view_resolve(v, v->matches_n ? &v->matches[c->n]->root->selector : &all, &m->m, &m->n,
+			&m->pattern, err);
+	}
+	if (!rc)
+		rc = count_windows(c, err);
+	for (size_t i = 0; i < c->n && !rc && !c->windows_only; i++)
+		rc = visit_rest(c, &c->matches[i], err);
+	return rc;
 }
 
 static void print_counts(struct http_out *out, const struct view *v, const struct label_counts *c)
@@ -200,25 +271,21 @@ static void print_counts(struct http_out *out, const struct view *v, const struc
 		json_object_end(&j);
 	}
 	json_array_end(&j);
-	view_end(&j, v, c->n);
+	view_end(&j, v, c->total);
 }
 
 static enum err_code write_counts(struct view *v, struct http_out *out, void *ctx, struct err *err)
 {
-	const struct selector all = { 0 };
 	struct counting c = { .view = v };
-	enum err_code rc = ERR_OK;
+	enum err_code rc;
 
 	label_counts_init(&c.counts, *(const struct str *)ctx, v->in->arena.budget_bytes);
 	arena_init(&c.scratch, v->in->arena.budget_bytes);
-	if (!v->matches_n)
-		rc = count_series(&c, &all, err);
-	for (size_t i = 0; !rc && i < v->matches_n; i++)
-		rc = count_series(&c, &v->matches[i]->root->selector, err);
-	if (!rc) {
+	if (!(rc = count_all(&c, err))) {
 		label_counts_end(&c.counts);
 		print_counts(out, v, &c.counts);
 	}
+	db_counts_close(c.windows);
 	label_counts_release(&c.counts);
 	arena_release(&c.scratch);
 	return rc;

@@ -1,5 +1,6 @@
 #include <inttypes.h>
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -90,15 +91,34 @@ static enum err_code reopen(struct making *t, struct err *err)
 	return db_open(&t->o, &t->db, err);
 }
 
-static void print(struct making *t, const char *step, double seconds, uint64_t found)
+/* The time of a step: of the clock, and of all threads. */
+struct lap {
+	double began, cpu_began;
+};
+
+static double cpu_seconds(void)
 {
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+}
+
+static struct lap lap(void)
+{
+	return (struct lap){ bench_seconds(), cpu_seconds() };
+}
+
+static void print(struct making *t, const char *step, struct lap of, uint64_t found)
+{
+	double seconds = bench_seconds() - of.began, cpu = cpu_seconds() - of.cpu_began;
 	struct db_status s;
 
 	db_status(t->db, &s);
 	printf("{\"name\":\"series\",\"step\":\"%s\",\"series\":%" PRIu64 ",\"seconds\":%.3f,"
-		   "\"found\":%" PRIu64 ",\"index_bytes_per_series\":%.1f,"
+		   "\"cpu_seconds\":%.4f,\"found\":%" PRIu64 ",\"index_bytes_per_series\":%.1f,"
 		   "\"resident_bytes_per_series\":%.1f}\n",
-		step, s.series, seconds, found, (double)s.index_bytes / (double)s.series,
+		step, s.series, seconds, cpu, found, (double)s.index_bytes / (double)s.series,
 		(double)resident_bytes() / (double)s.series);
 	fflush(stdout);
 }
@@ -111,7 +131,7 @@ static enum err_code select_some(struct making *t, struct err *err)
 	struct db_series *v;
 	struct arena a;
 	struct str *names;
-	double began = bench_seconds();
+	struct lap began = lap();
 	size_t n = 0;
 	enum err_code rc;
 
@@ -123,19 +143,19 @@ static enum err_code select_some(struct making *t, struct err *err)
 		goto out;
 	if ((rc = db_select(q, m, 2, &a, &v, &n, err)))
 		goto out;
-	print(t, "select", bench_seconds() - began, n);
-	began = bench_seconds();
+	print(t, "select", began, n);
+	began = lap();
 	if ((rc = db_label_values(q, STR("job"), NULL, 0, 0, &a, &names, &n, err)))
 		goto out;
-	print(t, "values of job", bench_seconds() - began, n);
-	began = bench_seconds();
+	print(t, "values of job", began, n);
+	began = lap();
 	if ((rc = db_label_values(q, STR("instance"), &m[0], 1, 0, &a, &names, &n, err)))
 		goto out;
-	print(t, "values of instance, a tenth of jobs", bench_seconds() - began, n);
-	began = bench_seconds();
+	print(t, "values of instance, a tenth of jobs", began, n);
+	began = lap();
 	if ((rc = db_label_names(q, NULL, 0, 0, &a, &names, &n, err)))
 		goto out;
-	print(t, "names", bench_seconds() - began, n);
+	print(t, "names", began, n);
 out:
 	db_querier_close(q);
 	for (int i = 0; i < 2; i++)
@@ -144,10 +164,46 @@ out:
 	return rc;
 }
 
+static bool count_text(void *ctx, struct str text, uint32_t series, uint32_t values)
+{
+	++*(uint64_t *)ctx;
+	return true;
+}
+
+/* All of them: from the beginning of time, and from shortly before the first row. */
+static enum err_code count_labels(struct making *t, struct err *err)
+{
+	static const char *const names[] = { "", "job", "instance" };
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < 6 && !rc; i++) {
+		int64_t min_ns = i < 3 ? 0 : t->ts_ns - NS_PER_S;
+		struct db_querier *q = NULL;
+		struct db_counts *c = NULL;
+		struct lap began = lap();
+		uint64_t found = 0;
+		char step[64];
+
+		if (!(rc = db_querier_open(t->db, min_ns, t->ts_ns + NS_PER_S, NULL, &q, err)) &&
+			!(rc = db_counts_open(q, &c, err)) && !(rc = db_counts_add(c, NULL, 0, err))) {
+			db_counts_each(c, str_of(names[i % 3]), count_text, &found);
+			snprintf(step, sizeof(step), "counts of %s, %s", i % 3 ? names[i % 3] : "labels",
+				min_ns ? "recent" : "whole");
+			print(t, step, began, found);
+		}
+		db_counts_close(c);
+		db_querier_close(q);
+	}
+	return rc;
+}
+
 /* Queries with the server's limits: each is answered, or refused within them. */
 static enum err_code ask(struct making *t, struct err *err)
 {
 	static const char *const texts[] = {
+		"count(total(tiny{instance='host-77.example.org:6060'}))",
+		"merge(tiny{instance='host-77.example.org:6060'})",
+		"merge(tiny{instance='host-77.example.org:6060'})",
 		"count(total(tiny{job=~'job-\\\\d*7',instance=~'host-\\\\d*42[.]example[.]org:6060'}))",
 		"count(count by (job) (total(tiny)))",
 		"total(merge(tiny))",
@@ -161,13 +217,13 @@ static enum err_code ask(struct making *t, struct err *err)
 		return rc;
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
 		struct query_options q = { .text = str_of(texts[i]), .t_ns = t->ts_ns + NS_PER_S };
-		double began = bench_seconds();
+		struct lap began = lap();
 		struct query *query = NULL;
 		struct err refused;
 
 		if (query_run(e, &q, &query, &refused))
 			fprintf(stderr, "%s: %s\n", texts[i], refused.msg);
-		print(t, texts[i], bench_seconds() - began, query ? query_result(query)->n : 0);
+		print(t, texts[i], began, query ? query_result(query)->n : 0);
 		query_close(query);
 	}
 	engine_close(e);
@@ -176,7 +232,7 @@ static enum err_code ask(struct making *t, struct err *err)
 
 static enum err_code run(struct making *t, struct err *err)
 {
-	double began = bench_seconds();
+	struct lap began = lap();
 	struct err refused;
 	enum err_code rc = ERR_OK;
 
@@ -184,17 +240,19 @@ static enum err_code run(struct making *t, struct err *err)
 		rc = append(t, i, err);
 	if (rc)
 		return rc;
-	print(t, "append", bench_seconds() - began, t->series);
-	began = bench_seconds();
+	print(t, "append", began, t->series);
+	began = lap();
 	if (append(t, t->series, &refused) != ERR_LIMIT)
 		return err_set(err, ERR_INVALID, "one series more than the limit was taken");
 	fprintf(stderr, "one more: %s\n", refused.msg);
-	if ((rc = reopen(t, err)))
+	if ((rc = count_labels(t, err)) || (rc = reopen(t, err)))
 		return rc;
-	print(t, "close and open", bench_seconds() - began, t->series);
+	print(t, "close and open", began, t->series);
 	if (atomic_load(&t->failed))
 		return err_set(err, ERR_IO, "%" PRIu64 " profiles were not stored", t->failed);
 	rc = select_some(t, err);
+	if (!rc)
+		rc = count_labels(t, err);
 	return rc ? rc : ask(t, err);
 }
 

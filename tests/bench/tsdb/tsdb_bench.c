@@ -15,6 +15,7 @@ static const struct command {
 	enum err_code (*run)(int argc, char **argv, struct err *err);
 } commands[] = {
 	{ "bytes", "bytes per sample of profiles that went through a database", bench_bytes },
+	{ "index", "matching in the index of very many series", bench_index },
 	{ "make", "a data directory of many days, written as blocks", bench_make },
 	{ "series", "very many series in the head: memory, times and the limit", bench_series },
 	{ "sum", "sums over long and short windows, against all raw rows", bench_sum },

@@ -22,6 +22,8 @@ MUST_CHECK enum err_code bench_sum(int argc, char **argv, struct err *err);
 
 /* Memory and times of a head with the number of series asked for. */
 MUST_CHECK enum err_code bench_series(int argc, char **argv, struct err *err);
+/* Matching in the index of very many series, names and values of labels. */
+MUST_CHECK enum err_code bench_index(int argc, char **argv, struct err *err);
 
 double bench_seconds(void); /* monotonic */
 

@@ -101,6 +101,38 @@ TEST(counts_stay_within_their_memory)
 	}
 }
 
+/* Texts that come once, in two orders: the first ones are kept, however small the memory. */
+TEST(the_first_of_many_are_kept)
+{
+	for (uint64_t step = 1; step < SERIES; step += 1776) /* no divisor of SERIES */
+		for (size_t limit = 0; limit < 60; limit += 20) {
+			struct label_counts c;
+			char text[16];
+			struct err err;
+
+			label_counts_init(&c, STR("host"), limit ? 65536 : 1u << 20);
+			c.limit = limit;
+			for (uint64_t i = 0; i < SERIES; i++) {
+				uint64_t k = i * step % SERIES;
+
+				snprintf(text, sizeof(text), "h%05u", (unsigned)k);
+				REQUIRE_OK(label_counts_add_last(&c, str_of(text), k / 10, 7, &err), &err);
+			}
+			label_counts_end(&c);
+			CHECK_INT(c.total, SERIES);
+			REQUIRE(limit ? c.n >= limit && c.n <= 2 * limit + 64 : c.n == SERIES);
+			for (uint64_t i = 0; i < (limit ? limit : SERIES); i++) {
+				/* Ten have each count, the highest first; of ten the lowest number. */
+				snprintf(text, sizeof(text), "h%05u",
+					(unsigned)((SERIES / 10 - 1 - i / 10) * 10 + i % 10));
+				CHECK_STR(c.v[i].text, text);
+				CHECK_INT(c.v[i].series, SERIES / 10 - 1 - i / 10);
+				CHECK_INT(c.v[i].values, 7);
+			}
+			label_counts_release(&c);
+		}
+}
+
 /* ---- over the API ---- */
 
 static void check_get(const char *path, int status, const char *want)

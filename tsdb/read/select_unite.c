@@ -1,0 +1,158 @@
+#include <stdlib.h>
+
+#include "tsdb/read/select_internal.h"
+
+/* Uniting what the sources have of each series: by labels and partition. */
+
+static int found_cmp(const void *a, const void *b)
+{
+	const struct found *x = a, *y = b;
+	int c = labels_cmp(x->labels, y->labels);
+
+	if (c)
+		return c;
+	if (x->partition != y->partition) /* numbers first */
+		return !x->partition || (y->partition && x->partition->index < y->partition->index) ? -1 :
+																							  1;
+	return (x->place.source > y->place.source) - (x->place.source < y->place.source);
+}
+
+/* What is sorted: 8 bytes of the first text in which not all are equal decide nearly always. */
+struct ordered {
+	uint64_t key;
+	const struct found *f;
+};
+
+static int ordered_cmp(const void *a, const void *b)
+{
+	const struct ordered *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? -1 : 1;
+	return found_cmp(x->f, y->f);
+}
+
+static struct str text_at(const struct found *f, size_t label, bool value)
+{
+	return value ? f->labels.v[label].value : f->labels.v[label].name;
+}
+
+/* The bytes that the texts of all of them begin with. *same: there are no others. */
+static size_t common_prefix(const struct ordered *v, size_t n, size_t label, bool value, bool *same)
+{
+	struct str first = text_at(v[0].f, label, value);
+	size_t len = first.len;
+
+	*same = true;
+	for (size_t i = 1; i < n; i++) {
+		struct str text = text_at(v[i].f, label, value);
+		size_t k = 0;
+
+		*same &= str_eq(text, first);
+		while (k < len && k < text.len && text.ptr[k] == first.ptr[k])
+			k++;
+		len = k;
+	}
+	return len;
+}
+
+static uint64_t key_after(struct str text, size_t prefix)
+{
+	uint64_t key = 0;
+
+	for (size_t i = prefix; i < prefix + 8; i++)
+		key = key << 8 | (i < text.len ? (unsigned char)text.ptr[i] : 0);
+	return key;
+}
+
+/* Keys come from the first names or values that differ; all labels before them are equal. */
+static void make_keys(struct ordered *v, size_t n)
+{
+	size_t labels_n = SIZE_MAX, prefix;
+	bool same;
+
+	for (size_t i = 0; i < n; i++)
+		labels_n = v[i].f->labels.n < labels_n ? v[i].f->labels.n : labels_n;
+	for (size_t at = 0; n && at < 2 * labels_n; at++) {
+		prefix = common_prefix(v, n, at / 2, at % 2, &same);
+		for (size_t i = 0; i < n && !same; i++)
+			v[i].key = key_after(text_at(v[i].f, at / 2, at % 2), prefix);
+		if (!same)
+			return;
+	}
+}
+
+static enum err_code sorted(struct selecting *x, struct ordered **out, struct err *err)
+{
+	struct ordered *v = malloc((x->found + 1) * sizeof(*v));
+
+	if (!v)
+		return err_nomem(err, "select");
+	for (size_t i = 0; i < x->found; i++)
+		v[i] = (struct ordered){ 0, &x->v[i] };
+	make_keys(v, x->found);
+	if (x->found)
+		qsort(v, x->found, sizeof(*v), ordered_cmp);
+	*out = v;
+	return ERR_OK;
+}
+
+/* Newest first: by where their last rows are, and by when they began. */
+static int age_cmp(const void *a, const void *b)
+{
+	const struct db_series *x = a, *y = b;
+	uint32_t i = x->places[x->places_n - 1].source, k = y->places[y->places_n - 1].source;
+
+	if (i != k || !x->partition || !y->partition)
+		return (i < k) - (i > k);
+	return (x->partition->epoch < y->partition->epoch) -
+		(x->partition->epoch > y->partition->epoch);
+}
+
+static void link_epochs(struct db_series *v, size_t n)
+{
+	for (size_t i = 0, k; i < n; i = k) {
+		for (k = i + 1; k < n && labels_eq(v[i].labels, v[k].labels); k++)
+			;
+		if (k - i > 1)
+			qsort(v + i, k - i, sizeof(*v), age_cmp);
+		for (size_t at = i; at < k && k - i > 1; at++)
+			v[at].other = at == i ? &v[k - 1] : &v[at - 1];
+	}
+}
+
+enum err_code select_unite(
+	struct selecting *x, struct db_series **out, size_t *out_n, struct err *err)
+{
+	struct series_place *places = arena_array(x->a, struct series_place, x->found + 1);
+	struct db_series *v = arena_array(x->a, struct db_series, x->found + 1);
+	struct ordered *order = NULL;
+	enum err_code rc;
+	size_t n = 0;
+
+	_Static_assert(sizeof(*v) + sizeof(*places) == DB_SERIES_BYTES, "as db.h says");
+	if (!places || !v)
+		return arena_fail(x->a, "select", err);
+	if ((rc = sorted(x, &order, err)))
+		return rc;
+	for (size_t i = 0; i < x->found; i++) {
+		const struct found *f = order[i].f;
+
+		places[i] = f->place;
+		if (n && v[n - 1].partition == f->partition && labels_eq(v[n - 1].labels, f->labels)) {
+			v[n - 1].places_n++;
+			continue;
+		}
+		v[n] = (struct db_series){ .labels = f->labels,
+			.partition = f->partition,
+			.numeric = !f->partition,
+			.places = &places[i],
+			.places_n = 1 };
+		n++;
+	}
+	free(order);
+	link_epochs(v, n);
+	*out = v;
+	*out_n = n;
+	return ERR_OK;
+}

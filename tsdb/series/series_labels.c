@@ -1,0 +1,249 @@
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "tsdb/series/series_internal.h"
+
+/*
+ * Which series have a label, each of its values, and a job. The text of a value is that of one of
+ * its series, so a value that only one series has takes no memory of its own for it.
+ */
+
+static bool name_same(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(((const struct series_index *)ctx)->names[id].name, *(const struct str *)key);
+}
+
+static bool value_same(const void *ctx, const void *key, uint32_t id)
+{
+	return str_eq(((const struct index_name *)ctx)->values[id].value, *(const struct str *)key);
+}
+
+static bool job_same(const void *ctx, const void *key, uint32_t id)
+{
+	return ((const struct series_index *)ctx)->jobs[id].job == *(struct job *const *)key;
+}
+
+static uint64_t hash_of(struct str s)
+{
+	return hash_bytes(s.ptr, s.len, 0);
+}
+
+static uint64_t job_hash(const struct job *job)
+{
+	return hash_u64((uintptr_t)job);
+}
+
+struct index_name *index_name_find(const struct series_index *x, struct str name)
+{
+	uint32_t i = map_find(&x->by_name, hash_of(name), name_same, x, &name);
+
+	return i == MAP_NONE ? NULL : &x->names[i];
+}
+
+static struct posting *value_find(const struct index_name *in, struct str value, uint64_t hash)
+{
+	/* No label has an empty value, but dead postings look like one. */
+	uint32_t i = value.len ? map_find(&in->by_value, hash, value_same, in, &value) : MAP_NONE;
+
+	return i == MAP_NONE ? NULL : &in->values[i];
+}
+
+struct posting *index_value_find(const struct index_name *in, struct str value)
+{
+	return value_find(in, value, hash_of(value));
+}
+
+const struct index_job *index_job_find(const struct series_index *x, const struct job *job)
+{
+	uint32_t i = map_find(&x->by_job, job_hash(job), job_same, x, &job);
+
+	return i == MAP_NONE ? NULL : &x->jobs[i];
+}
+
+void index_labels_init(struct series_index *x)
+{
+	map_init(&x->by_name);
+	map_init(&x->by_job);
+	arena_init(&x->arena, 0);
+}
+
+static void names_release(struct series_index *x)
+{
+	for (uint32_t i = 0; i < x->names_n; i++) {
+		struct index_name *in = &x->names[i];
+
+		for (uint32_t k = 0; k < in->n; k++)
+			id_set_release(&in->values[k].ids);
+		free(in->values);
+		map_release(&in->by_value);
+		id_set_release(&in->ids);
+	}
+	free(x->names);
+	map_release(&x->by_name);
+	arena_release(&x->arena);
+}
+
+void index_labels_release(struct series_index *x)
+{
+	names_release(x);
+	for (uint32_t i = 0; i < x->jobs_n; i++)
+		id_set_release(&x->jobs[i].ids);
+	free(x->jobs);
+	map_release(&x->by_job);
+}
+
+/* ---- adding ---- */
+
+static struct index_name *name_get(struct series_index *x, struct str name)
+{
+	struct index_name *in = index_name_find(x, name);
+	struct str copy;
+
+	if (in)
+		return in;
+	if (!array_room(&x->names, x->names_n, 1, &x->names_cap))
+		return NULL;
+	copy = str_dup(&x->arena, name);
+	if (!copy.ptr || !map_add(&x->by_name, hash_of(name), x->names_n))
+		return NULL;
+	in = &x->names[x->names_n++];
+	*in = (struct index_name){ .name = copy };
+	map_init(&in->by_value);
+	return in;
+}
+
+/* Adds the series to a value. */
+static bool value_add(struct series_index *x, struct index_name *in, struct str value, uint32_t id)
+{
+	uint64_t hash = hash_of(value);
+	struct posting *p = value_find(in, value, hash);
+
+	if (p)
+		return id_set_add(&p->ids, id);
+	if (!array_room(&in->values, in->n, 1, &in->cap))
+		return false;
+	p = &in->values[in->n];
+	*p = (struct posting){ .value = value };
+	if (!id_set_add(&p->ids, id))
+		return false;
+	if (!map_add(&in->by_value, hash, in->n)) {
+		id_set_release(&p->ids);
+		return false;
+	}
+	in->n++;
+	x->values_n++;
+	return true;
+}
+
+static bool job_add(struct series_index *x, struct job *job, uint32_t id)
+{
+	uint32_t i = map_find(&x->by_job, job_hash(job), job_same, x, &job);
+
+	if (i == MAP_NONE) {
+		i = x->jobs_n;
+		if (!array_room(&x->jobs, x->jobs_n, 1, &x->jobs_cap) ||
+			!map_add(&x->by_job, job_hash(job), i))
+			return false;
+		x->jobs[x->jobs_n++] = (struct index_job){ .job = job };
+	}
+	return id_set_add(&x->jobs[i].ids, id);
+}
+
+static bool labels_add(struct series_index *x, const struct series *s)
+{
+	for (size_t i = 0; i < s->labels.n; i++) {
+		struct index_name *in = name_get(x, s->labels.v[i].name);
+
+		if (!in || !id_set_add(&in->ids, s->id) || !value_add(x, in, s->labels.v[i].value, s->id))
+			return false;
+	}
+	return true;
+}
+
+bool index_labels_add(struct series_index *x, const struct series *s)
+{
+	return job_add(x, s->job, s->id) && labels_add(x, s);
+}
+
+/* ---- removing ---- */
+
+/* Another series' text takes the place of this one's. */
+static void lend_text(
+	const struct series_index *x, struct index_name *in, struct posting *p, const struct series *s)
+{
+	for (size_t i = 0; i < s->labels.n; i++)
+		if (str_eq(s->labels.v[i].name, in->name))
+			p->value = s->labels.v[i].value;
+}
+
+static void value_remove(
+	struct series_index *x, struct index_name *in, struct str value, uint32_t id)
+{
+	struct posting *p = index_value_find(in, value);
+
+	if (!p || !id_set_remove(&p->ids, id))
+		return;
+	if (!p->ids.n) {
+		p->value = (struct str){ 0 };
+		in->dead++;
+		x->values_dead++;
+	} else if (p->value.ptr == value.ptr) {
+		lend_text(x, in, p, x->by_id[id_set_first(&p->ids)]);
+	}
+}
+
+void index_labels_remove(struct series_index *x, const struct series *s)
+{
+	uint32_t at = map_find(&x->by_job, job_hash(s->job), job_same, x, &s->job);
+
+	if (at != MAP_NONE)
+		id_set_remove(&x->jobs[at].ids, s->id);
+	for (size_t i = 0; i < s->labels.n; i++) {
+		struct index_name *in = index_name_find(x, s->labels.v[i].name);
+
+		if (!in)
+			continue;
+		id_set_remove(&in->ids, s->id);
+		value_remove(x, in, s->labels.v[i].value, s->id);
+	}
+}
+
+void index_labels_compact(struct series_index *x)
+{
+	struct series_index fresh = { 0 };
+
+	if (x->values_dead < 1024 || x->values_dead < x->values_n / 2)
+		return;
+	map_init(&fresh.by_name);
+	arena_init(&fresh.arena, 0);
+	for (uint32_t i = 0; i < x->next_id && i < x->by_id_cap; i++)
+		if (x->by_id[i] && !labels_add(&fresh, x->by_id[i])) {
+			names_release(&fresh);
+			return;
+		}
+	names_release(x);
+	x->names = fresh.names;
+	x->names_n = fresh.names_n;
+	x->names_cap = fresh.names_cap;
+	x->by_name = fresh.by_name;
+	x->arena = fresh.arena;
+	x->values_n = fresh.values_n;
+	x->values_dead = fresh.values_dead;
+}
+
+uint64_t index_labels_bytes(const struct series_index *x)
+{
+	uint64_t bytes = map_bytes(&x->by_name) + map_bytes(&x->by_job) + x->arena.used_bytes +
+		x->names_cap * sizeof(*x->names) + x->jobs_cap * sizeof(*x->jobs);
+
+	for (uint32_t i = 0; i < x->jobs_n; i++)
+		bytes += id_set_bytes(&x->jobs[i].ids);
+	for (uint32_t i = 0; i < x->names_n; i++) {
+		const struct index_name *in = &x->names[i];
+
+		bytes += map_bytes(&in->by_value) + in->cap * sizeof(*in->values) + id_set_bytes(&in->ids);
+		for (uint32_t k = 0; k < in->n; k++)
+			bytes += id_set_bytes(&in->values[k].ids);
+	}
+	return bytes;
+}
