@@ -22,14 +22,6 @@ struct leafcache {
 	unsigned shift; /* 64 - log2(buckets) */
 };
 
-/* The hash of a stack, built from its root to its leaf. */
-static inline uint64_t leafcache_hash(uint64_t above, uint32_t location)
-{
-	uint64_t h = (above + location + 1) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return h ^ h >> 32;
-}
-
 static inline uint64_t *leafcache_bucket(const struct leafcache *c, uint64_t hash)
 {
 	return c->slots + (hash * UINT64_C(0xd6e8feb86659fd93) >> c->shift) * LEAFCACHE_WAYS;

@@ -35,6 +35,13 @@ static inline struct stack_node stack_node_at(struct stack_nodes v, uint32_t id)
 	return (struct stack_node){ item ? id - 1 : 0, item >> 1 };
 }
 
+/* The item of a node, with *n that end with it: those of the ids below lie before it. */
+static inline const uint32_t *stack_items(struct stack_nodes v, uint32_t id, uint32_t *n)
+{
+	*n = (uint32_t)segvec_place(id).at + 1;
+	return segvec_at(v.items, id);
+}
+
 struct nodemap {
 	uint64_t *slots; /* hash's low half << 32 | id; 0: free */
 	unsigned shift; /* 64 - log2(slots) */
