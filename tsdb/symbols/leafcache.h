@@ -4,7 +4,8 @@
  * A lookup of a whole stack is one cache line, known before any node is, so lookups of many stacks
  * wait for memory together; the node map needs one lookup per frame, each with the answer of the
  * one before. The answer is a guess: the caller compares its nodes with the stack. Buckets of four;
- * the oldest is replaced. An empty cache only costs time.
+ * the one that was not used for longest is replaced, about: stacks of each scrape stay, though more
+ * that come once pass through. An empty cache only costs time.
  *
  * Threads: the partition's writer.
  */
@@ -35,6 +36,24 @@ static inline uint32_t leafcache_find(const struct leafcache *c, uint64_t hash)
 	for (unsigned i = 0; i < LEAFCACHE_WAYS; i++)
 		if (b[i] >> 32 == (uint32_t)hash)
 			return (uint32_t)b[i];
+	return 0;
+}
+
+/* The same; what is found in the bucket's second half goes to its front. */
+static inline uint32_t leafcache_take(struct leafcache *c, uint64_t hash)
+{
+	uint64_t *b = leafcache_bucket(c, hash), slot;
+
+	for (unsigned i = 0; i < LEAFCACHE_WAYS; i++) {
+		if ((slot = b[i]) >> 32 != (uint32_t)hash)
+			continue;
+		if (i >= LEAFCACHE_WAYS / 2) {
+			for (; i > 0; i--)
+				b[i] = b[i - 1];
+			b[0] = slot;
+		}
+		return (uint32_t)slot;
+	}
 	return 0;
 }
 

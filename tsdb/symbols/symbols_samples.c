@@ -49,19 +49,20 @@ static uint32_t frames_shared(
 /* Each frame counts by itself: no multiplication waits for the one before. */
 static enum err_code look_at(struct intern *in, const struct pprof_sample *s, struct look *l)
 {
-	const uint32_t *ids = in->f->location_ids + s->location_first;
+	const uint32_t *ids = in->f->location_ids + s->location_first, *locations = in->locations;
+	const uint64_t *weights = in->weights;
+	uint32_t n = s->location_n, location;
+	uint64_t hash = n;
 	enum err_code rc;
 
-	l->hash = s->location_n;
-	for (uint32_t k = 0; k < s->location_n; k++) {
-		uint32_t location = in->locations[ids[k]];
-
+	for (uint32_t k = 0; k < n; k++) {
+		location = locations[ids[k]];
 		if (__builtin_expect(location == SYM_NONE, 0) &&
 			(rc = intern_location(in, ids[k], &location)))
 			return rc;
-		l->hash += ((uint64_t)location + 1) * in->weights[k];
+		hash += ((uint64_t)location + 1) * weights[k];
 	}
-	l->hash ^= l->hash >> 32;
+	l->hash = hash ^ hash >> 32;
 	__builtin_prefetch(leafcache_bucket(&in->p->leaves, l->hash));
 	return ERR_OK;
 }
@@ -110,7 +111,7 @@ static enum err_code look_at_all(struct intern *in)
 	for (uint32_t i = 0; i < in->looks_n; i++) {
 		struct look *l = &in->looks[i];
 
-		l->guess = leafcache_find(&in->p->leaves, l->hash);
+		l->guess = leafcache_take(&in->p->leaves, l->hash);
 		__builtin_prefetch(segvec_at(&in->p->vec[SYM_NODE], l->guess));
 	}
 	return ERR_OK;
@@ -139,10 +140,10 @@ static bool go_up_run(const struct intern *in, const uint32_t *ids, uint32_t k, 
 {
 	uint32_t i = *done, run;
 	const uint32_t *items = stack_items(partition_nodes(in->p), *at, &run);
-	const uint32_t *last = items - (run < k - i ? run : k - i);
+	const uint32_t *last = items - (run < k - i ? run : k - i), *locations = in->locations;
 
 	for (; items != last && !(*items & 1); items--, i++)
-		if ((*items & ~2u) != (in->locations[ids[i]] + 1) << 2)
+		if ((*items & ~2u) != (locations[ids[i]] + 1) << 2)
 			return false;
 	*at -= i - *done;
 	*done = i;
