@@ -21,6 +21,7 @@ struct intern {
 	struct look *looks;
 	uint32_t looks_n;
 	uint64_t *weights; /* of frames in a stack's hash, by depth from the leaf */
+	uint64_t *marks; /* of locations: see marks_of; 0: not made yet */
 	struct upper *uppers; /* by node */
 	const struct pprof_sample *walked; /* the last one; its nodes, root first: */
 	uint32_t *path;

@@ -26,13 +26,16 @@ struct stack_nodes {
 	const struct segvec *items, *heads;
 };
 
-static inline struct stack_node stack_node_at(struct stack_nodes v, uint32_t id)
+static inline struct stack_node stack_node_of(struct stack_nodes v, uint32_t id, uint32_t item)
 {
-	uint32_t item = *(const uint32_t *)segvec_at(v.items, id);
-
 	if (item & 1)
 		return *(const struct stack_node *)segvec_at(v.heads, item >> 1);
 	return (struct stack_node){ item ? id - 1 : 0, item >> 1 };
+}
+
+static inline struct stack_node stack_node_at(struct stack_nodes v, uint32_t id)
+{
+	return stack_node_of(v, id, *(const uint32_t *)segvec_at(v.items, id));
 }
 
 /* The item of a node, with *n that end with it: those of the ids below lie before it. */
@@ -77,6 +80,15 @@ static inline uint32_t nodemap_find(
 			return (uint32_t)slot;
 	}
 	return 0;
+}
+
+/* Of what nodemap_find reads first. */
+static inline void nodemap_prefetch(
+	const struct nodemap *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
+{
+	__builtin_prefetch(segvec_at(nodes.items, parent + 1));
+	if (m->slots)
+		__builtin_prefetch(&m->slots[nodemap_hash(parent, location) >> m->shift]);
 }
 
 /* Adds what was not found; the node is in `nodes` already. False: out of memory, nothing changed.

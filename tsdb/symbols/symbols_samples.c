@@ -13,6 +13,7 @@
 struct look {
 	uint64_t hash;
 	uint32_t sample, guess;
+	uint32_t known, known_n; /* without a guess: the deepest node that is there, and its depth */
 };
 
 /* The upper part of a stack that was found: the node of its lowest frame. */
@@ -81,8 +82,9 @@ static enum err_code make_room(struct intern *in, uint32_t depth)
 {
 	in->weights = arena_alloc_raw(in->arena, (size_t)depth + 1, sizeof(*in->weights));
 	in->path = arena_alloc_raw(in->arena, (size_t)depth + 1, sizeof(*in->path));
+	in->marks = arena_array(in->arena, uint64_t, (size_t)in->f->locations_n + 1);
 	in->uppers = arena_array(in->arena, struct upper, (size_t)1 << UPPERS_LOG2);
-	if (!in->weights || !in->path || !in->uppers || !reserve_leaves(in))
+	if (!in->weights || !in->path || !in->marks || !in->uppers || !reserve_leaves(in))
 		return intern_nomem(in);
 	for (uint32_t k = 0; k < depth; k++)
 		in->weights[k] = hash_u64(k + 1) | 1;
@@ -101,7 +103,7 @@ static enum err_code look_at_all(struct intern *in)
 			continue;
 		if (f->samples[i].location_n > depth)
 			depth = f->samples[i].location_n;
-		in->looks[in->looks_n++].sample = i;
+		in->looks[in->looks_n++] = (struct look){ .sample = i };
 	}
 	if ((rc = make_room(in, depth)))
 		return rc;
@@ -134,19 +136,22 @@ static bool is_upper(
 		!memcmp(ids + s->location_first + s->location_n - n, ids + u->end - n, n * sizeof(*ids));
 }
 
-/* The frames below k of the stack, from the leaf on; false at the first that is not the nodes'. */
-static bool go_up_run(const struct intern *in, const uint32_t *ids, uint32_t k, uint32_t *done,
-	uint32_t *at)
+/* The stack's frames from *done on while the nodes lie directly behind their parents; *item is that
+ * of the first which does not. False: a node is not the frame's. */
+static bool go_up_run(const struct intern *in, const struct pprof_sample *s, uint32_t *done,
+	uint32_t *at, uint32_t *item)
 {
-	uint32_t i = *done, run;
+	const uint32_t *ids = in->f->location_ids + s->location_first, *locations = in->locations;
+	uint32_t i = *done, left = s->location_n - i, run;
 	const uint32_t *items = stack_items(partition_nodes(in->p), *at, &run);
-	const uint32_t *last = items - (run < k - i ? run : k - i), *locations = in->locations;
+	const uint32_t *last = items - (run < left ? run : left);
 
 	for (; items != last && !(*items & 1); items--, i++)
 		if ((*items & ~2u) != (locations[ids[i]] + 1) << 2)
 			return false;
 	*at -= i - *done;
 	*done = i;
+	*item = items != last ? *items : 0;
 	return true;
 }
 
@@ -154,30 +159,26 @@ static bool go_up_run(const struct intern *in, const uint32_t *ids, uint32_t k, 
 static bool is_guess(struct intern *in, const struct pprof_sample *s, uint32_t guess)
 {
 	const uint32_t *ids = in->f->location_ids + s->location_first;
+	uint32_t at = guess, n = s->location_n, i = 0, new_n = 0, item;
 	const struct stack_nodes nodes = partition_nodes(in->p);
-	uint32_t at = guess, n = s->location_n, i = 0, new_n = 0;
 	struct upper new[UPPERS_NEW_MAX];
+	struct stack_node node;
 
 	while (i < n) {
-		struct stack_node node;
-
-		if (!go_up_run(in, ids, n, &i, &at))
+		if (!go_up_run(in, s, &i, &at, &item))
 			return false;
-		if (i == n)
-			break;
-		node = stack_node_at(nodes, at);
-		if (node.tag >> 1 != in->locations[ids[i]] + 1)
+		if (!item) /* at the root, or where the chunk of items begins */
+			continue;
+		node = stack_node_of(nodes, at, item);
+		if (node.tag >> 1 != in->locations[ids[i++]] + 1)
 			return false;
 		at = node.parent;
-		i++;
-		if (!at)
-			break;
 		if (i < n && is_upper(in, s, at, n - i))
 			goto found;
 		if (i < n && new_n < UPPERS_NEW_MAX)
 			new[new_n++] = (struct upper){ at, n - i, s->location_first + n };
 	}
-	if (i != n || at)
+	if (at)
 		return false;
 found:
 	for (uint32_t k = 0; k < new_n; k++)
@@ -187,16 +188,85 @@ found:
 
 /* ---- new stacks ---- */
 
-/* A bit for each function of a location; different functions may share one. */
-static uint64_t marks_of(const struct intern *in, uint32_t location, bool *distinct)
-{
-	const struct sym_location *l = segvec_at(&in->p->vec[SYM_LOCATION], location);
-	uint64_t marks = 0;
+/*
+ * Walks that wait for memory together. Each finds the deepest node that is there for its stack; each
+ * step of one prefetches what its next step reads, and then it is the others' turn.
+ */
+#define WALKERS 12u
 
+struct walker {
+	struct look *l;
+	const uint32_t *root; /* of the stack in location_ids */
+	uint32_t n;
+};
+
+static void prefetch_step(const struct intern *in, const struct walker *w)
+{
+	const struct look *l = w->l;
+
+	nodemap_prefetch(&in->p->nodes, partition_nodes(in->p), l->known,
+		in->locations[*(w->root - l->known_n)]);
+}
+
+static void walk_together(const struct intern *in, struct walker *v, unsigned n)
+{
+	const struct stack_nodes nodes = partition_nodes(in->p);
+
+	while (n)
+		for (unsigned i = 0; i < n; i++) {
+			struct look *l = v[i].l;
+			uint32_t found = nodemap_find(
+				&in->p->nodes, nodes, l->known, in->locations[*(v[i].root - l->known_n)]);
+
+			if (found) {
+				l->known = found;
+				l->known_n++;
+			}
+			if (found && l->known_n < v[i].n)
+				prefetch_step(in, &v[i]);
+			else
+				v[i--] = v[--n];
+		}
+}
+
+/* All that the cache does not have. */
+static void walk_known(const struct intern *in)
+{
+	struct walker v[WALKERS];
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < in->looks_n; i++) {
+		const struct pprof_sample *s = &in->f->samples[in->looks[i].sample];
+
+		if (in->looks[i].guess || !s->location_n)
+			continue;
+		v[n] = (struct walker){ &in->looks[i],
+			in->f->location_ids + s->location_first + s->location_n - 1, s->location_n };
+		prefetch_step(in, &v[n++]);
+		if (n == WALKERS) {
+			walk_together(in, v, n);
+			n = 0;
+		}
+	}
+	walk_together(in, v, n);
+}
+
+#define MARKS_TWICE UINT64_MAX /* a function may be twice in the location */
+
+/* A bit for each function of a location; different functions may share one. */
+static uint64_t marks_of(const struct intern *in, uint32_t at)
+{
+	const struct sym_location *l;
+	uint64_t marks = in->marks[at];
+
+	if (marks)
+		return marks;
+	l = segvec_at(&in->p->vec[SYM_LOCATION], in->locations[at]);
 	for (uint32_t i = 0; i < l->lines_n; i++)
 		marks |= UINT64_C(1) << (l->lines[i].function * UINT32_C(0x9e3779b1) >> 26);
-	*distinct = (uint32_t)__builtin_popcountll(marks) == l->lines_n;
-	return marks;
+	if ((uint32_t)__builtin_popcountll(marks) != l->lines_n)
+		marks = MARKS_TWICE;
+	return in->marks[at] = marks;
 }
 
 /* Nodes from frame k on, all new: whether a function recurs is only looked up where it may. */
@@ -205,16 +275,14 @@ static enum err_code add_nodes(
 {
 	const uint32_t *root = in->f->location_ids + s->location_first + s->location_n - 1;
 	uint64_t above = 0, marks;
-	bool distinct;
 	enum err_code rc;
 
 	for (uint32_t i = 0; i < k; i++)
-		above |= marks_of(in, in->locations[*(root - i)], &distinct);
+		above |= marks_of(in, *(root - i));
 	for (; k < s->location_n; k++) {
-		uint32_t location = in->locations[*(root - k)];
-
-		marks = marks_of(in, location, &distinct);
-		if ((rc = sym_add_node(in->p, *at, location, distinct && !(marks & above), at, in->err)))
+		marks = marks_of(in, *(root - k));
+		if ((rc = sym_add_node(in->p, *at, in->locations[*(root - k)],
+				 marks != MARKS_TWICE && !(marks & above), at, in->err)))
 			return rc;
 		in->path[k] = *at;
 		above |= marks;
@@ -222,17 +290,27 @@ static enum err_code add_nodes(
 	return ERR_OK;
 }
 
-/* Begins where it differs from the one before that was walked: many share their outer frames. */
-static enum err_code walk(struct intern *in, const struct pprof_sample *s, uint32_t *id)
+/*
+ * Begins where it differs from the one before that was walked, or below what was known before any
+ * was added, whichever is deeper. So the path is only needed below what was known: stacks that share
+ * frames have at least as many of them known. A stack with a wrong guess was not looked up then: it
+ * begins at the root.
+ */
+static enum err_code walk(
+	struct intern *in, const struct pprof_sample *s, const struct look *l, uint32_t *id)
 {
-	const uint32_t *ids = in->f->location_ids + s->location_first;
+	const uint32_t *root = in->f->location_ids + s->location_first + s->location_n - 1;
 	const struct stack_nodes nodes = partition_nodes(in->p);
-	uint32_t k = in->walked ? frames_shared(in->f->location_ids, in->walked, s) : 0, found;
-	uint32_t at = k ? in->path[k - 1] : 0;
+	uint32_t k = l->known_n, at = l->known, shared, found;
 
+	shared = in->walked && !l->guess ? frames_shared(in->f->location_ids, in->walked, s) : 0;
+	if (shared > k) {
+		k = shared;
+		at = in->path[k - 1];
+	}
 	in->walked = s;
 	for (; k < s->location_n; k++) {
-		found = nodemap_find(&in->p->nodes, nodes, at, in->locations[ids[s->location_n - 1 - k]]);
+		found = nodemap_find(&in->p->nodes, nodes, at, in->locations[*(root - k)]);
 		if (!found)
 			break;
 		at = in->path[k] = found;
@@ -254,7 +332,7 @@ static enum err_code stack_id(
 	*id = l->guess ? l->guess : leafcache_find(&in->p->leaves, l->hash);
 	if (*id && is_guess(in, s, *id))
 		return ERR_OK;
-	if ((rc = walk(in, s, id)))
+	if ((rc = walk(in, s, l, id)))
 		return rc;
 	leafcache_add(&in->p->leaves, l->hash, *id);
 	return ERR_OK;
@@ -339,6 +417,7 @@ enum err_code intern_samples(struct intern *in, struct interned *out)
 		return intern_nomem(in);
 	if ((rc = look_at_all(in)))
 		return rc;
+	walk_known(in);
 	for (uint32_t i = 0; i < in->looks_n; i++) {
 		const struct pprof_sample *s = &in->f->samples[in->looks[i].sample];
 		uint32_t stack, set = 0;
