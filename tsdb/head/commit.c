@@ -80,8 +80,7 @@ static void count_queued(struct commit *c, const struct commit_row *r, int more)
 }
 
 /* Its room in the queue is given back later, with that of others. */
-static size_t row_done(
-	struct db *db, struct commit_row *r, enum err_code rc, const struct err *err)
+static size_t row_done(struct db *db, struct commit_row *r, enum err_code rc, const struct err *err)
 {
 	size_t bytes = r->bytes;
 

@@ -1,6 +1,6 @@
 /*
- * One profile being turned into ids. Private to symbols_intern.c (tables), symbols_known.c (what the
- * partition has already) and symbols_samples.c.
+ * One profile being turned into ids. Private to symbols_intern.c (tables), symbols_known.c (names
+ * and locations that the partition has) and symbols_samples.c.
  */
 #ifndef TSDB_SYMBOLS_INTERN_H
 #define TSDB_SYMBOLS_INTERN_H
@@ -22,7 +22,8 @@ struct intern {
 	uint32_t looks_n;
 	uint64_t *weights; /* of frames in a stack's hash, by depth from the leaf */
 	uint64_t *marks; /* of locations: see marks_of; 0: not made yet */
-	struct upper *uppers; /* by node */
+	struct upper *uppers; /* by node's hash */
+	unsigned uppers_shift;
 	const struct pprof_sample *walked; /* the last one; its nodes, root first: */
 	uint32_t *path;
 	struct sym_line *lines;

@@ -42,19 +42,22 @@ static inline uint32_t leafcache_find(const struct leafcache *c, uint64_t hash)
 /* The same; what is found in the bucket's second half goes to its front. */
 static inline uint32_t leafcache_take(struct leafcache *c, uint64_t hash)
 {
-	uint64_t *b = leafcache_bucket(c, hash), slot;
+	uint64_t *b = leafcache_bucket(c, hash), slot = 0;
+	unsigned way = 0;
 
-	for (unsigned i = 0; i < LEAFCACHE_WAYS; i++) {
-		if ((slot = b[i]) >> 32 != (uint32_t)hash)
-			continue;
-		if (i >= LEAFCACHE_WAYS / 2) {
-			for (; i > 0; i--)
-				b[i] = b[i - 1];
-			b[0] = slot;
-		}
-		return (uint32_t)slot;
+	/* All four: which one it is cannot be predicted. */
+	for (unsigned i = LEAFCACHE_WAYS; i-- > 0;) {
+		bool is = b[i] >> 32 == (uint32_t)hash;
+
+		slot = is ? b[i] : slot;
+		way = is ? i : way;
 	}
-	return 0;
+	if (way >= LEAFCACHE_WAYS / 2) {
+		for (; way > 0; way--)
+			b[way] = b[way - 1];
+		b[0] = slot;
+	}
+	return (uint32_t)slot;
 }
 
 static inline void leafcache_add(struct leafcache *c, uint64_t hash, uint32_t node)

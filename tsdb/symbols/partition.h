@@ -109,8 +109,8 @@ MUST_CHECK enum err_code sym_intern_location(
 	struct partition *p, const struct sym_location *l, uint32_t *id, struct err *err);
 MUST_CHECK enum err_code sym_intern_node(
 	struct partition *p, uint32_t parent, uint32_t location, uint32_t *id, struct err *err);
-/* A node that is not there. distinct: no function of the location is in the parent's stack, and none
- * twice in the location; false: the caller does not know. */
+/* A node that is not there. distinct: no function of the location is in the parent's stack, and
+ * none twice in the location; false: the caller does not know. */
 MUST_CHECK enum err_code sym_add_node(struct partition *p, uint32_t parent, uint32_t location,
 	bool distinct, uint32_t *id, struct err *err);
 /* set->v is in canonical order (sym_label_set_sort). */

@@ -523,8 +523,8 @@ enum err_code sym_add_node(struct partition *p, uint32_t parent, uint32_t locati
 	if ((rc = check_room(p, SYM_NODE, err)))
 		return rc;
 	*id = p->next[SYM_NODE]++;
-	return put(p, SYM_NODE, 0, *id, &(union sym_content){ .node = { parent, location } }, recursive,
-		err);
+	return put(
+		p, SYM_NODE, 0, *id, &(union sym_content){ .node = { parent, location } }, recursive, err);
 }
 
 enum err_code sym_intern_node(

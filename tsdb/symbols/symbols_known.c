@@ -18,17 +18,17 @@ struct known {
 
 static const struct sym_location *location_at(const struct partition *p, uint32_t id)
 {
-	return segvec_at(&p->vec[SYM_LOCATION], id);
+	return segvec_at_of(&p->vec[SYM_LOCATION], id, sizeof(struct sym_location));
 }
 
 static const struct sym_function *function_at(const struct partition *p, uint32_t id)
 {
-	return segvec_at(&p->vec[SYM_FUNCTION], id);
+	return segvec_at_of(&p->vec[SYM_FUNCTION], id, sizeof(struct sym_function));
 }
 
 static const void *text_at(const struct partition *p, uint32_t id)
 {
-	return *(const void *const *)segvec_at(&p->vec[SYM_STRING], id);
+	return *(const void *const *)segvec_at_of(&p->vec[SYM_STRING], id, sizeof(const char *));
 }
 
 static bool same_text(const struct partition *p, uint32_t id, struct str s)

@@ -23,7 +23,7 @@ struct upper {
 	uint32_t end; /* of the stack in location_ids */
 };
 
-#define UPPERS_LOG2 12
+#define UPPERS_MAX 4096u
 #define UPPERS_NEW_MAX 8u /* of one stack */
 
 static bool is_zero(const int64_t *values, uint32_t n)
@@ -80,10 +80,15 @@ static bool reserve_leaves(struct intern *in)
 
 static enum err_code make_room(struct intern *in, uint32_t depth)
 {
+	unsigned log2 = 4;
+
+	while (1u << log2 < in->looks_n && 1u << log2 < UPPERS_MAX)
+		log2++;
+	in->uppers_shift = 32 - log2;
 	in->weights = arena_alloc_raw(in->arena, (size_t)depth + 1, sizeof(*in->weights));
 	in->path = arena_alloc_raw(in->arena, (size_t)depth + 1, sizeof(*in->path));
 	in->marks = arena_array(in->arena, uint64_t, (size_t)in->f->locations_n + 1);
-	in->uppers = arena_array(in->arena, struct upper, (size_t)1 << UPPERS_LOG2);
+	in->uppers = arena_array(in->arena, struct upper, (size_t)1 << log2);
 	if (!in->weights || !in->path || !in->marks || !in->uppers || !reserve_leaves(in))
 		return intern_nomem(in);
 	for (uint32_t k = 0; k < depth; k++)
@@ -123,7 +128,7 @@ static enum err_code look_at_all(struct intern *in)
 
 static struct upper *upper_at(const struct intern *in, uint32_t node)
 {
-	return &in->uppers[node * UINT32_C(0x9e3779b1) >> (32 - UPPERS_LOG2)];
+	return &in->uppers[node * UINT32_C(0x9e3779b1) >> in->uppers_shift];
 }
 
 static bool is_upper(
@@ -189,8 +194,8 @@ found:
 /* ---- new stacks ---- */
 
 /*
- * Walks that wait for memory together. Each finds the deepest node that is there for its stack; each
- * step of one prefetches what its next step reads, and then it is the others' turn.
+ * Walks that wait for memory together. Each finds the deepest node that is there for its stack;
+ * each step of one prefetches what its next step reads, and then it is the others' turn.
  */
 #define WALKERS 12u
 
@@ -204,8 +209,8 @@ static void prefetch_step(const struct intern *in, const struct walker *w)
 {
 	const struct look *l = w->l;
 
-	nodemap_prefetch(&in->p->nodes, partition_nodes(in->p), l->known,
-		in->locations[*(w->root - l->known_n)]);
+	nodemap_prefetch(
+		&in->p->nodes, partition_nodes(in->p), l->known, in->locations[*(w->root - l->known_n)]);
 }
 
 static void walk_together(const struct intern *in, struct walker *v, unsigned n)
@@ -292,9 +297,9 @@ static enum err_code add_nodes(
 
 /*
  * Begins where it differs from the one before that was walked, or below what was known before any
- * was added, whichever is deeper. So the path is only needed below what was known: stacks that share
- * frames have at least as many of them known. A stack with a wrong guess was not looked up then: it
- * begins at the root.
+ * was added, whichever is deeper. So the path is only needed below what was known: stacks that
+ * share frames have at least as many of them known. A stack with a wrong guess was not looked up
+ * then: it begins at the root.
  */
 static enum err_code walk(
 	struct intern *in, const struct pprof_sample *s, const struct look *l, uint32_t *id)

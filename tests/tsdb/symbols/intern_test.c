@@ -33,8 +33,8 @@ static uint32_t add_function(struct pprof_builder *b, uint64_t build, uint64_t n
 	buf_printf(&text, "%u.go", (unsigned)(n % 5));
 	file = pprof_builder_string(b, buf_str(&text));
 	buf_release(&text);
-	return pprof_builder_function(b,
-		&(struct pprof_function){ .name = name, .system_name = name, .filename = file });
+	return pprof_builder_function(
+		b, &(struct pprof_function){ .name = name, .system_name = name, .filename = file });
 }
 
 /* Place n has its own address; every fourth has inlined functions, now and then the same twice. */
@@ -44,10 +44,9 @@ static uint32_t add_location(struct pprof_builder *b, uint64_t build, uint64_t n
 	uint32_t lines_n = n % 4 ? 1 : 1 + (uint32_t)(n / 4 % 3);
 
 	for (uint32_t i = 0; i < lines_n; i++)
-		lines[i] = (struct pprof_line){
-			.function = add_function(b, build, (n + i * (n % 8 ? 7 : 0)) % (PLACES / 2)),
-			.line = (int64_t)(n % 10 + i)
-		};
+		lines[i] = (struct pprof_line){ .function = add_function(
+											b, build, (n + i * (n % 8 ? 7 : 0)) % (PLACES / 2)),
+			.line = (int64_t)(n % 10 + i) };
 	return pprof_builder_location(b,
 		(struct pprof_location){ .address = 4096 + n / 2 * 16, .mapping = PPROF_NONE },
 		n % 17 ? lines : NULL, n % 17 ? lines_n : 0);
@@ -69,7 +68,7 @@ static struct pprof *make(struct arena *a, uint64_t seed)
 	for (uint64_t i = 0; i < n; i++) {
 		int64_t value = draw(&state, 9) ? 1 : 0;
 		struct pprof_label label = { .key = pprof_builder_string(b, STR("k")),
-			.num = (int64_t)draw(&state, 4) };
+										 .num = (int64_t)draw(&state, 4) };
 		uint32_t kept = (uint32_t)draw(&state, depth + 1);
 
 		/* The stack before, but for some inner frames; the leaf is first. */
