@@ -4,6 +4,8 @@
  * An arena has a budget. Passing it makes arena_alloc return NULL, which ends that request with
  * ERR_LIMIT (arena_fail says which limit); the process goes on.
  *
+ * Up to 8 MiB of released blocks are kept for arenas to come.
+ *
  * Units:     bytes.
  * Ownership: everything allocated dies with arena_release, or with arena_reset, which keeps one
  *            block for the next use.

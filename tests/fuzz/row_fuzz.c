@@ -62,6 +62,31 @@ static void check_again(
 	free(again);
 }
 
+/* Small values and cells say what row_values said, or refuse what it refused. */
+static void check_cells(const struct row_view *v, uint32_t column, const uint32_t *stacks,
+	const uint32_t *sets, const int64_t *want, bool ok)
+{
+	const unsigned char *small = row_small_values(v, column);
+	uint32_t *ids = malloc(((size_t)v->n + 1) * 2 * sizeof(*ids)), n = 0, k = 0;
+	int64_t *values = malloc(((size_t)v->n + 1) * sizeof(*values));
+
+	require(ids && values && (ok || !small));
+	for (uint32_t i = 0; i < v->n; i++) {
+		require(!small || (int64_t)(small[i] * v->columns[column].factor) == want[i]);
+		ids[i] = stacks[i];
+		ids[v->n + i] = sets[i];
+	}
+	require(!row_cells(v, column, ids, ids + v->n, values, &n, NULL) == ok);
+	for (uint32_t i = 0; ok && i < v->n; i++)
+		if (k < n && ids[k] == stacks[i] && ids[v->n + k] == sets[i] && values[k] == want[i])
+			k++;
+		else
+			require(want[i] == 0);
+	require(!ok || k == n);
+	free(ids);
+	free(values);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct row_view v;
@@ -80,8 +105,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	values = malloc((size_t)v.n * v.columns_n * sizeof(*values));
 	require((stacks && sets && values) || v.n == 0 || v.columns_n == 0);
 	ok = !row_ids(&v, stacks, sets, NULL);
-	for (uint32_t c = 0; c < v.columns_n; c++)
-		ok &= !row_values(&v, c, values + (size_t)c * v.n, NULL);
+	for (uint32_t c = 0, ids = ok; c < v.columns_n; c++) {
+		bool decodes = !row_values(&v, c, values + (size_t)c * v.n, NULL);
+
+		if (ids)
+			check_cells(&v, c, stacks, sets, values + (size_t)c * v.n, decodes);
+		ok &= decodes;
+	}
 	if (ok && is_sound(&v, stacks, sets, values))
 		check_again(&v, stacks, sets, values);
 	free(stacks);

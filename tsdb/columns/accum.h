@@ -33,6 +33,10 @@ void accum_close(struct accum *a); /* NULL is fine */
 /* n cells at once: stacks[i], label_sets[i] (NULL: all 0), values[i] x weight. */
 MUST_CHECK enum err_code accum_add(struct accum *a, const uint32_t *stacks,
 	const uint32_t *label_sets, const int64_t *values, size_t n, int64_t weight, struct err *err);
+/* The same with values[i] x factor, which is 2^56 at most; bytes are below 2^7. */
+MUST_CHECK enum err_code accum_add_bytes(struct accum *a, const uint32_t *stacks,
+	const uint32_t *label_sets, const unsigned char *values, uint64_t factor, size_t n,
+	int64_t weight, struct err *err);
 MUST_CHECK enum err_code accum_merge(struct accum *into, const struct accum *from, struct err *err);
 
 /*

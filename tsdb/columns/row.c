@@ -319,6 +319,50 @@ enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, s
 	return cursor_left(&in) ? corrupt(err, "bytes left over") : ERR_OK;
 }
 
+/* GNU C's vectors, wherever they begin in an array. */
+typedef uint32_t four_ids __attribute__((vector_size(16), aligned(4)));
+typedef unsigned char four_bytes __attribute__((vector_size(4), aligned(1)));
+
+static inline four_ids load_ids(const uint32_t *ids)
+{
+	return *(const four_ids *)ids;
+}
+
+/* True if a stack comes twice. */
+static bool any_twice(const uint32_t *stacks, uint32_t n)
+{
+	four_ids same = { 0 };
+	uint32_t any = 0, i = 1;
+
+	for (; i < n && n - i >= 4; i += 4)
+		same |= (four_ids)(load_ids(&stacks[i]) == load_ids(&stacks[i - 1]));
+	for (; i < n; i++)
+		any |= stacks[i] == stacks[i - 1];
+	return any | same[0] | same[1] | same[2] | same[3];
+}
+
+/* Gaps of one byte each. */
+static void small_label_sets(const struct row_view *v, const uint32_t *stacks, uint32_t *label_sets)
+{
+	const unsigned char *gaps = (const unsigned char *)v->label_sets.ptr;
+	uint32_t set = 0, i = 0;
+
+	if (any_twice(stacks, v->n)) {
+		/* No branch on whether a stack is new: that is hard to foresee. */
+		label_sets[0] = set = gaps[0];
+		for (i = 1; i < v->n; i++) {
+			set &= -(uint32_t)(stacks[i] == stacks[i - 1]);
+			label_sets[i] = set += gaps[i];
+		}
+		return;
+	}
+	for (; v->n - i >= 4; i += 4)
+		*(four_ids *)&label_sets[i] = __builtin_convertvector(
+			*(const four_bytes *)&gaps[i], four_ids);
+	for (; i < v->n; i++)
+		label_sets[i] = gaps[i];
+}
+
 static enum err_code label_sets_of(
 	const struct row_view *v, const uint32_t *stacks, uint32_t *label_sets, struct err *err)
 {
@@ -327,6 +371,10 @@ static enum err_code label_sets_of(
 
 	if (!v->label_sets.len) {
 		memset(label_sets, 0, (size_t)v->n * sizeof(*label_sets));
+		return ERR_OK;
+	}
+	if (v->label_sets.len == v->n && v->n <= UINT32_MAX >> 7 && varints_are_bytes(in.at, v->n)) {
+		small_label_sets(v, stacks, label_sets);
 		return ERR_OK;
 	}
 	for (uint32_t i = 0; i < v->n; i++) {
@@ -399,23 +447,99 @@ enum err_code row_values(
 	return corrupt(err, "bad column");
 }
 
+/* Moves the ids of entries whose bits are set to the front; *n of them. False: a bit behind the
+ * entries. */
+static bool move_to_front(
+	const unsigned char *bitmap, uint32_t *stacks, uint32_t *label_sets, uint32_t *n)
+{
+	const uint32_t all = *n;
+	uint32_t k = 0;
+
+	for (uint32_t i = 0; i < all; i += 64) {
+		const uint32_t most = all - i < 64 ? all - i : 64;
+		uint64_t set = 0;
+
+		memcpy(&set, bitmap + i / 8, (most + 7) / 8);
+		set = le64toh(set);
+		if (most < 64 && set >> most)
+			return false;
+		for (; set; set &= set - 1, k++) {
+			const uint32_t at = i + (uint32_t)__builtin_ctzll(set);
+
+			stacks[k] = stacks[at];
+			if (label_sets)
+				label_sets[k] = label_sets[at];
+		}
+	}
+	*n = k;
+	return true;
+}
+
+enum err_code row_cells(const struct row_view *v, uint32_t column, uint32_t *stacks,
+	uint32_t *label_sets, int64_t *values, uint32_t *n, struct err *err)
+{
+	const struct row_column *c = &v->columns[column];
+	struct cursor in = { c->at, c->end, false };
+	struct str bitmap;
+
+	assert(column < v->columns_n);
+	*n = c->coding == ROW_ZERO ? 0 : v->n;
+	if (c->coding == ROW_ZERO)
+		return ERR_OK;
+	if (c->coding != ROW_SPARSE && c->coding != ROW_SPARSE_SIGNED)
+		return row_values(v, column, values, err);
+	bitmap = cursor_bytes(&in, ((size_t)v->n + 7) / 8);
+	if (move_to_front((const unsigned char *)bitmap.ptr, stacks, label_sets, n) &&
+		varints_values(&in, *n, c->factor, c->coding == ROW_SPARSE_SIGNED, values) &&
+		in.at == in.end)
+		return ERR_OK;
+	return corrupt(err, "bad values");
+}
+
+const unsigned char *row_small_values(const struct row_view *v, uint32_t column)
+{
+	const struct row_column *c = &v->columns[column];
+	bool small = c->coding == ROW_PLAIN && c->factor <= UINT64_C(1) << 56 &&
+		(size_t)(c->end - c->at) == v->n && varints_are_bytes(c->at, v->n);
+
+	assert(column < v->columns_n);
+	return small ? c->at : NULL;
+}
+
+static bool all_below(const uint32_t *ids, uint32_t n, uint32_t end)
+{
+	/* The highest bit: of an id, or of what it lacks to the last one. */
+	const uint32_t last = end - 1;
+	four_ids beyond = { 0 };
+	uint32_t any = 0, i = 0;
+
+	if (last >> 31) {
+		for (; i < n && ids[i] < end; i++)
+			;
+		return i == n;
+	}
+	for (; n - i >= 4; i += 4)
+		beyond |= (last - load_ids(&ids[i])) | load_ids(&ids[i]);
+	for (; i < n; i++)
+		any |= (last - ids[i]) | ids[i];
+	return !((any | beyond[0] | beyond[1] | beyond[2] | beyond[3]) >> 31);
+}
+
 enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 	const uint32_t *stacks, const uint32_t *sets, struct err *err)
 {
-	uint32_t set = 0;
 	bool ok = sym_exists(p, SYM_HEADER, v->header) &&
 		sym_header(p, v->header)->types_n == v->columns_n;
 
-	if (ok && v->n && stacks) {
-		for (uint32_t i = 0; i < v->n; i++)
-			set = sets[i] > set ? sets[i] : set;
-		ok = stacks[v->n - 1] < sym_nodes_n(p) && set < sym_label_sets_n(p);
-	}
+	if (ok && v->n && stacks)
+		ok = stacks[v->n - 1] < sym_nodes_n(p) &&
+			all_below(sets, sets ? v->n : 0, sym_label_sets_n(p));
 	/* If symbols were lost each one is looked up: a row without its names would be a wrong
 	 * answer. */
 	if (ok && stacks && atomic_load_explicit(&p->damaged, memory_order_relaxed))
 		for (uint32_t i = 0; i < v->n && ok; i++)
-			ok = sym_exists(p, SYM_NODE, stacks[i]) && sym_exists(p, SYM_LABEL_SET, sets[i]);
+			ok = sym_exists(p, SYM_NODE, stacks[i]) &&
+				sym_exists(p, SYM_LABEL_SET, sets ? sets[i] : 0);
 	if (ok)
 		return ERR_OK;
 	return err_set(err, ERR_CORRUPT, "a row of job \"" STR_FMT "\" uses symbols that are missing",

@@ -53,13 +53,22 @@ MUST_CHECK enum err_code row_parse(
 	struct str bytes, int64_t ts_ns, struct row_view *out, struct err *err);
 /* The epoch alone; false: the bytes are no row. */
 bool row_epoch(struct str bytes, uint32_t *epoch);
-/* Arrays of n; label_sets may be NULL when not wanted. */
+/* Arrays of n; label_sets may be NULL if it is not wanted. */
 MUST_CHECK enum err_code row_ids(
 	const struct row_view *v, uint32_t *stacks, uint32_t *label_sets, struct err *err);
 MUST_CHECK enum err_code row_values(
 	const struct row_view *v, uint32_t column, int64_t *values, struct err *err);
+/*
+ * The values with the ids that row_ids gave, less entries that are known to be 0 without decoding:
+ * the arrays (label_sets may be NULL) have *n entries then. After an error they are lost.
+ */
+MUST_CHECK enum err_code row_cells(const struct row_view *v, uint32_t column, uint32_t *stacks,
+	uint32_t *label_sets, int64_t *values, uint32_t *n, struct err *err);
+/* The v->n values as bytes in the row: each times the column's factor, which is 2^56 at most. NULL:
+ * they are not so small, or not all there; row_values then. */
+const unsigned char *row_small_values(const struct row_view *v, uint32_t column);
 
-/* ERR_CORRUPT: the row uses ids that are not there. */
+/* ERR_CORRUPT: the row uses ids that are not there. sets NULL: all 0. */
 MUST_CHECK enum err_code row_check_ids(const struct partition *p, const struct row_view *v,
 	const uint32_t *stacks, const uint32_t *sets, struct err *err);
 

@@ -35,6 +35,10 @@ static inline void varints_put(unsigned char **at, uint64_t v)
 /* Running sums of n gaps, from *from, which is the last one then. False: cut short, or beyond 32
  * bits. */
 bool varints_sums(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from);
+/* The same on any processor. */
+bool varints_sums_words(struct cursor *in, uint32_t n, uint32_t *out, uint64_t *from);
+/* True if each of n bytes is a varint. */
+bool varints_are_bytes(const unsigned char *p, size_t n);
 /* n values times the factor, which wrap; negative: they are zigzag. False: cut short. */
 bool varints_values(struct cursor *in, uint32_t n, uint64_t factor, bool negative, int64_t *out);
 

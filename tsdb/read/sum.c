@@ -207,18 +207,24 @@ enum err_code sum_stats_merge(
 static enum err_code add_samples(struct summing *t, int64_t weight, struct err *err)
 {
 	const struct row_view *v = &t->x->view;
+	const uint32_t column = (uint32_t)t->column;
+	const unsigned char *small = row_small_values(v, column);
 	struct db_querier *q = t->q;
+	uint32_t *sets, n = v->n;
 	enum err_code rc;
 
 	if (!reserve(q, v->n))
 		return err_nomem(err, "sum");
-	if ((rc = row_ids(v, q->stacks, q->sets, err)) ||
-		(rc = row_values(v, (uint32_t)t->column, q->values, err)) ||
-		(rc = row_check_ids(t->p, v, q->stacks, q->sets, err)))
+	sets = v->label_sets.len ? q->sets : NULL;
+	if ((rc = row_ids(v, q->stacks, sets, err)) ||
+		(rc = row_check_ids(t->p, v, q->stacks, sets, err)) ||
+		(!small && (rc = row_cells(v, column, q->stacks, sets, q->values, &n, err))))
 		return rc;
 	t->stats->read += v->n;
-	return accum_add(
-		t->acc, q->stacks, v->label_sets.len ? q->sets : NULL, q->values, v->n, weight, err);
+	if (small)
+		return accum_add_bytes(
+			t->acc, q->stacks, sets, small, v->columns[column].factor, v->n, weight, err);
+	return accum_add(t->acc, q->stacks, sets, q->values, n, weight, err);
 }
 
 /* ERR_NOT_FOUND: the row lacks the type. ERR_CORRUPT: nothing of it was added. */
@@ -252,21 +258,21 @@ static enum err_code add_row(struct summing *t, struct str bytes, int64_t ts_ns,
 static enum err_code add_at(struct summing *t, struct querier_source *s, struct store_iter *it,
 	int64_t ts_ns, bool *added, struct err *err)
 {
+	struct err *why = &t->x->why;
 	struct str bytes;
-	struct err why;
 	enum err_code rc;
 
 	*added = false;
-	if (!(rc = store_iter_value(it, &bytes, &why)))
-		rc = add_row(t, bytes, ts_ns, &why);
+	if (!(rc = store_iter_value(it, &bytes, why)))
+		rc = add_row(t, bytes, ts_ns, why);
 	*added = rc == ERR_OK;
 	if (rc == ERR_NOT_FOUND)
 		return ERR_OK;
 	if (rc == ERR_CORRUPT) {
-		querier_warn(t->q, s, &why);
+		querier_warn(t->q, s, why);
 		return ERR_OK;
 	}
-	return rc ? err_copy(err, &why) : ERR_OK;
+	return rc ? err_copy(err, why) : ERR_OK;
 }
 
 static enum err_code sum_window(struct summing *t, struct querier_source *s, uint32_t id,

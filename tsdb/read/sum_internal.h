@@ -18,6 +18,7 @@ struct sum_place {
 /* Memory that is kept between sums of a querier. */
 struct sum_scratch {
 	struct row_view view;
+	struct err why; /* of a row; one on the stack would be cleared for each */
 	struct chunk *chunk; /* made when first wanted, as the next */
 	struct rollup_view *rollup;
 	struct arena arena; /* series records, reset with each */

@@ -118,3 +118,138 @@ TEST(many_label_sets)
 	accum_close(a);
 	partition_close(p);
 }
+
+/* ---- bytes times a factor ---- */
+
+static uint64_t state = 3;
+
+static uint64_t draw(uint64_t below)
+{
+	state += UINT64_C(0x9e3779b97f4a7c15);
+	return hash_u64(state) % below;
+}
+
+static void check_same(struct accum *a, struct accum *b)
+{
+	struct accum_cell x, y;
+	size_t at = 0, other = 0, n = 0;
+	struct err err;
+	bool more;
+
+	CHECK_OK(accum_seal(a, &err), &err);
+	CHECK_OK(accum_seal(b, &err), &err);
+	while ((more = accum_next(a, &at, &x)) == accum_next(b, &other, &y) && more) {
+		CHECK(x.stack == y.stack && x.label_set == y.label_set && x.value == y.value);
+		n++;
+	}
+	CHECK(!more);
+	CHECK_INT(accum_cells_n(a), n);
+	CHECK_INT(accum_cells_n(b), n);
+	CHECK_INT(accum_has_negative(a), accum_has_negative(b));
+}
+
+TEST(bytes_are_added_as_values_are)
+{
+	enum { MOST = 700 };
+	static const uint64_t factors[] = { 1, 10000000, 0, UINT64_C(1) << 40 };
+	struct partition *p = open_partition();
+	static uint32_t stacks[MOST], sets[MOST];
+	static unsigned char bytes[MOST];
+	static int64_t values[MOST];
+	struct accum *a, *b;
+	struct err err;
+
+	for (unsigned round = 0; round < 400; round++) {
+		unsigned flags = round % 4;
+
+		REQUIRE_OK(accum_open(p, flags, &a, &err), &err);
+		REQUIRE_OK(accum_open(p, flags, &b, &err), &err);
+		for (unsigned row = 0; row < 6; row++) {
+			uint32_t n = (uint32_t)draw(MOST + 1), stack = (uint32_t)draw(5000);
+			uint64_t factor = factors[draw(4)];
+			int64_t weight = flags & ACCUM_WEIGHTED ? (int64_t)draw(1000) - 500 : 1;
+			bool labels = draw(2);
+
+			for (uint32_t i = 0; i < n; i++) {
+				stack += (uint32_t)draw(draw(50) ? 8 : 9000);
+				stacks[i] = stack;
+				sets[i] = draw(3) ? 0 : (uint32_t)draw(5);
+				bytes[i] = (unsigned char)draw(128);
+				values[i] = (int64_t)(bytes[i] * factor);
+			}
+			CHECK_OK(
+				accum_add_bytes(a, stacks, labels ? sets : NULL, bytes, factor, n, weight, &err),
+				&err);
+			CHECK_OK(accum_add(b, stacks, labels ? sets : NULL, values, n, weight, &err), &err);
+			if (row == 3 && n) { /* from here on there is a value below 0 */
+				values[0] = -values[0] - 1;
+				CHECK_OK(accum_add(a, stacks, NULL, values, 1, 1, &err), &err);
+				CHECK_OK(accum_add(b, stacks, NULL, values, 1, 1, &err), &err);
+			}
+		}
+		check_same(a, b);
+		accum_close(a);
+		accum_close(b);
+	}
+	partition_close(p);
+}
+
+TEST(overflow_by_bytes)
+{
+	struct partition *p = open_partition();
+	const uint32_t stacks[3] = { 4, 5, 6 };
+	const unsigned char bytes[3] = { 0, 127, 1 }, one[3] = { 0, 1, 0 };
+	const uint64_t factor = UINT64_C(1) << 56;
+	struct accum *a;
+	struct err err;
+
+	for (int64_t before = -1; before <= 1; before++) {
+		/* 127 x 2^56 + 2^56 - 1 is the most that there is. */
+		const int64_t values[3] = { before, (INT64_C(1) << 56) - 1, 0 };
+
+		REQUIRE_OK(accum_open(p, 0, &a, &err), &err);
+		CHECK_OK(accum_add_bytes(a, stacks, NULL, bytes, factor, 3, 1, &err), &err);
+		CHECK_OK(accum_add(a, stacks, NULL, values, 3, 1, &err), &err);
+		CHECK_ERR(accum_add_bytes(a, stacks, NULL, one, 1, 3, 1, &err), &err, ERR_LIMIT,
+			"sum exceeds 64 bits");
+		/* And it stays so. */
+		CHECK_ERR(accum_add_bytes(a, stacks, NULL, one, 0, 3, 1, &err), &err, ERR_LIMIT,
+			"sum exceeds 64 bits");
+		accum_close(a);
+	}
+	partition_close(p);
+}
+
+/* Cells at both ends of chunks and words; sums of 128 bits whose low or high half alone is 0.
+ * Sealed again after more was added. */
+TEST(cells_at_the_ends)
+{
+	static const uint32_t stacks[] = { 0, 63, 64, 2047, 2048, 2111, 6143, 6144, 1u << 20 };
+	enum { N = sizeof(stacks) / sizeof(stacks[0]) };
+	static const int64_t values[N] = { 1, 1, 1, 1, 1, 1, 1, 1, 1 };
+	struct partition *p = open_partition();
+	struct accum *a;
+	struct accum_cell cell;
+	struct err err;
+
+	for (unsigned flags = 0; flags < 4; flags++) {
+		const int64_t weight = flags & ACCUM_WEIGHTED ? INT64_MAX / 2 + 1 : 1;
+
+		REQUIRE_OK(accum_open(p, flags, &a, &err), &err);
+		for (int times = 1; times <= 4; times++) {
+			size_t at = 0, i = 0;
+
+			CHECK_OK(accum_add(a, stacks, NULL, values, N, weight, &err), &err);
+			CHECK_OK(accum_seal(a, &err), &err);
+			CHECK_INT(accum_cells_n(a), N);
+			for (; i < N && accum_next(a, &at, &cell); i++)
+				CHECK(cell.stack == stacks[i] && cell.label_set == 0 &&
+					cell.value == (__int128)times * weight);
+			CHECK_INT(i, N);
+			CHECK(!accum_next(a, &at, &cell));
+			CHECK(!accum_next(a, &at, &cell));
+		}
+		accum_close(a);
+	}
+	partition_close(p);
+}

@@ -1,5 +1,7 @@
 #include "tsdb/columns/varints.h"
 
+#include <stdlib.h>
+
 #include "tests/check.h"
 
 #define MOST 64
@@ -127,4 +129,121 @@ TEST(sums_stay_within_32_bits)
 		CHECK(!varints_sums(&at, n, out, &last));
 	}
 	buf_release(&bytes);
+}
+
+/* In its own memory, so that a read past the end is seen. */
+static struct str copy_of(const struct buf *b)
+{
+	char *ptr = malloc(b->len ? b->len : 1);
+
+	if (!ptr)
+		abort();
+	if (b->len)
+		memcpy(ptr, b->ptr, b->len);
+	return (struct str){ ptr, b->len };
+}
+
+static void check_both_ways(const struct buf *bytes, uint32_t n, uint64_t from)
+{
+	static uint32_t out[4 * MOST + 1], want[4 * MOST + 1];
+	struct str in = copy_of(bytes);
+	struct cursor at = cursor_of(in), plain = at;
+	uint64_t last = from, plain_last = from;
+	bool fits = varints_sums_words(&plain, n, want, &plain_last);
+
+	out[n] = 77;
+	CHECK_INT(varints_sums(&at, n, out, &last), fits);
+	CHECK_INT(out[n], 77);
+	if (fits) {
+		CHECK(at.at == plain.at);
+		CHECK_INT(last, plain_last);
+		if (n && memcmp(out, want, n * sizeof(*out)))
+			CHECK_FAIL("%u sums from %llu differ", n, (unsigned long long)from);
+	}
+	free((void *)(uintptr_t)in.ptr);
+}
+
+/* Gaps of all lengths in all places of a block, some longer than they need be; from near the end of
+ * 32 bits, too. */
+TEST(sums_both_ways)
+{
+	static const unsigned usual[] = { 7, 8, 14, 15, 22, 32 };
+	struct buf bytes = { 0 };
+
+	for (uint32_t round = 0; round < 30000; round++) {
+		uint32_t n = (uint32_t)draw(draw(4) ? 40 : 4 * MOST + 1);
+		unsigned bits = usual[draw(6)], odd = (unsigned)draw(3);
+		uint64_t from = draw(3) ? 0 : UINT32_MAX - draw(200000);
+
+		buf_clear(&bytes);
+		for (uint32_t i = 0; i < n; i++) {
+			uint64_t gap = draw(20) ? draw(UINT64_C(1) << (draw(8) ? 7 : 14)) : any_number(bits);
+
+			if (odd == 2 && draw(30) == 0 && gap < 128) {
+				buf_add_char(&bytes, (char)(gap | 0x80));
+				gap = 0;
+			}
+			buf_add_varint(&bytes, gap);
+		}
+		if (odd == 1 && bytes.len && draw(2))
+			bytes.len--;
+		check_both_ways(&bytes, n, from);
+		if (n)
+			check_both_ways(&bytes, n - 1, from);
+		check_both_ways(&bytes, n < 4 * MOST ? n + 1 : n, from);
+	}
+	buf_release(&bytes);
+}
+
+/* Any bytes, one by one and in blocks: the same values or the same refusal. */
+TEST(values_of_any_bytes)
+{
+	static int64_t out[4 * MOST + 1];
+	struct buf bytes = { 0 };
+
+	for (uint32_t round = 0; round < 30000; round++) {
+		uint32_t n = 1 + (uint32_t)draw(4 * MOST), len = (uint32_t)draw(3 * MOST);
+		uint64_t longer = 1 + draw(12); /* in how many of 12 a byte goes on */
+		struct cursor plain, at;
+		struct str in;
+
+		buf_clear(&bytes);
+		for (uint32_t i = 0; i < len; i++)
+			buf_add_char(&bytes, (char)(draw(128) | (draw(12) < longer ? 0x80 : 0)));
+		in = copy_of(&bytes);
+		plain = at = cursor_of(in);
+		if (draw(2)) /* as many as there are */
+			for (n = 0; cursor_left(&plain) && !plain.bad && n < 4 * MOST; n += !plain.bad)
+				(void)cursor_varint(&plain);
+		out[n] = 77;
+		plain = at;
+		CHECK_INT(varints_values(&at, n, 3, false, out), !at.bad);
+		for (uint32_t i = 0; i < n && !plain.bad; i++) {
+			uint64_t v = cursor_varint(&plain);
+
+			if (!plain.bad && (uint64_t)out[i] != v * 3)
+				CHECK_FAIL("value %u of %u is %lld", i, n, (long long)out[i]);
+		}
+		CHECK_INT(at.bad, plain.bad);
+		CHECK(at.bad || at.at == plain.at);
+		CHECK_INT(out[n], 77);
+		free((void *)(uintptr_t)in.ptr);
+	}
+	buf_release(&bytes);
+}
+
+TEST(bytes_that_are_varints)
+{
+	unsigned char v[100];
+
+	memset(v, 0x7f, sizeof(v));
+	for (size_t n = 0; n <= sizeof(v); n++) {
+		CHECK(varints_are_bytes(v, n));
+		for (size_t i = 0; i < n; i++) {
+			v[i] = 0x80;
+			CHECK(!varints_are_bytes(v, n));
+			CHECK(varints_are_bytes(v, i));
+			v[i] = 0x7f;
+		}
+	}
 }
