@@ -158,7 +158,7 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 	@cd $(NODE_DIR) && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-.PHONY: test-ui test-e2e test-browser test-tools test-repro test-demo
+.PHONY: test-ui test-e2e test-browser test-tools test-bench test-repro test-demo
 test-ui: all
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
 test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
@@ -167,6 +167,8 @@ test-browser: all $(NODE_DIR)/.installed
 	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR)
 test-tools: all
 	@tests/lint/selftest.sh $(BUILD)
+test-bench:
+	@tests/node.sh node --test $(wildcard tests/bench/*.test.mjs)
 test-demo:
 	@tests/demo.sh
 test-repro: all
@@ -216,7 +218,7 @@ test-torture:
 torture: deps-test
 	@EPI_TORTURE_POINTS=0 TEST_TIMEOUT=3600 $(MAKE) --no-print-directory test-torture
 
-STAGES := unit test-tools test-ui test-demo test-repro test-e2e test-browser test-asan test-torture test-damage \
+STAGES := unit test-tools test-bench test-ui test-demo test-repro test-e2e test-browser test-asan test-torture test-damage \
 	test-tsan test-fuzz
 # `make test STAGE=e2e` runs one of them, `make test ROOM=tsdb/head` the unit tests of a room, under ASan as well.
 STAGE ?=

@@ -51,6 +51,7 @@ static const struct sandbox_call calls[] = {
 	CALL(eventfd2, "waking event loops"),
 	CALL(exit, "end of a thread"),
 	CALL(exit_group, "end of the process"),
+	CALL(fadvise64, "pages of blocks that are about to be read"),
 	CALL(fcntl, "flags of descriptors; LevelDB's lock"),
 	CALL(fdatasync, "the write path"),
 	CALL(fsync, "the write path: files and directories"),

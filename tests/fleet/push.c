@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -28,7 +29,9 @@ struct pushing {
 	_Atomic uint64_t acked, failed;
 	double generating, appending; /* seconds */
 	double generating_cpu; /* of the one thread that does both */
-	double half_mib; /* resident after half of the scrapes */
+	double opened_cpu; /* of the process, when the database was opened */
+	double half_mib, half_cpu; /* after half of the scrapes: resident, CPU of storing them */
+	bool unique; /* no two pods have the same instance */
 };
 
 static double cpu_seconds(clockid_t clock)
@@ -57,6 +60,12 @@ static double resident_mib(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE) / (1 << 20);
 }
 
+/* CPU of the whole process since the database was opened, without the generator's. */
+static double storing_cpu(const struct pushing *p)
+{
+	return cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - p->opened_cpu - p->generating_cpu;
+}
+
 static void acked(void *ctx, enum err_code rc, const struct err *err)
 {
 	struct pushing *p = ctx;
@@ -71,7 +80,7 @@ static enum err_code push_one(struct pushing *p, uint32_t kind, uint32_t service
 {
 	const struct fleet *f = p->fleets[kind];
 	enum value_kind kinds[FLEET_COLUMNS_MAX];
-	char service_name[32], instance[32];
+	char service_name[32], instance[64];
 	struct label v[3];
 	struct db_append_stats stats = { 0 };
 	struct pprof *profile;
@@ -86,10 +95,14 @@ static enum err_code push_one(struct pushing *p, uint32_t kind, uint32_t service
 	made = seconds();
 	p->generating_cpu += cpu_seconds(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	fleet_kinds(f, kinds);
-	snprintf(instance, sizeof(instance), "pod%" PRIu32, pod);
+	fleet_service_name(service, service_name);
+	if (p->unique)
+		snprintf(instance, sizeof(instance), "%s-pod%" PRIu32, service_name, pod);
+	else
+		snprintf(instance, sizeof(instance), "pod%" PRIu32, pod);
 	v[0] = (struct label){ STR(LABEL_NAME), str_of(fleet_profile_name(f)) };
 	v[1] = (struct label){ STR("instance"), str_of(instance) };
-	v[2] = (struct label){ STR("job"), str_of(fleet_service_name(service, service_name)) };
+	v[2] = (struct label){ STR("job"), str_of(service_name) };
 	rc = db_append(p->db,
 		&(struct db_append){ .labels = { v, 3 },
 			/* Pods are scraped one after the other within the interval. */
@@ -115,19 +128,19 @@ static size_t generator_bytes(const struct pushing *p)
 	return own;
 }
 
-/* Before the database closes; cpu: of the whole process since it was opened. */
-static void report_json(struct pushing *p, double base_mib, double cpu)
+/* Before the database closes. */
+static void report_json(struct pushing *p, double base_mib)
 {
 	struct db_status s;
 
 	db_status(p->db, &s);
 	printf("{\"name\":\"push\",\"targets\":%" PRIu64 ",\"kinds\":%" PRIu64 ",\"scrapes\":%" PRIu64
 		   ",\"profiles\":%" PRIu64 ",\"samples\":%" PRIu64 ",\"acked\":%" PRIu64
-		   ",\"failed\":%" PRIu64 ",\"append_s\":%.3f,\"storing_cpu_s\":%.3f,\"resident_mib\":%.1f,"
-		   "\"half_mib\":%.1f,\"before_mib\":%.1f,\"symbol_mib\":%.1f,\"delta_mib\":%.1f,"
-		   "\"index_mib\":%.1f,\"disk_mib\":%.1f}\n",
+		   ",\"failed\":%" PRIu64 ",\"append_s\":%.3f,\"storing_cpu_s\":%.3f,\"half_cpu_s\":%.3f,"
+		   "\"resident_mib\":%.1f,\"half_mib\":%.1f,\"before_mib\":%.1f,\"symbol_mib\":%.1f,"
+		   "\"delta_mib\":%.1f,\"index_mib\":%.1f,\"disk_mib\":%.1f}\n",
 		p->services * p->pods, p->kinds, p->scrapes, p->profiles, p->samples,
-		atomic_load(&p->acked), atomic_load(&p->failed), p->appending, cpu - p->generating_cpu,
+		atomic_load(&p->acked), atomic_load(&p->failed), p->appending, storing_cpu(p), p->half_cpu,
 		resident_mib(), p->half_mib, base_mib, (double)s.symbol_bytes / (1 << 20),
 		(double)s.delta_bytes / (1 << 20), (double)s.index_bytes / (1 << 20),
 		(double)s.disk_bytes / (1 << 20));
@@ -160,8 +173,10 @@ static enum err_code push_all(struct pushing *p, struct err *err)
 				for (uint32_t kind = 0; kind < p->kinds; kind++)
 					if ((rc = push_one(p, kind, service, pod, p->first + k, err)))
 						return rc;
-		if (k + 1 == (p->scrapes + 1) / 2)
+		if (k + 1 == (p->scrapes + 1) / 2) {
 			p->half_mib = resident_mib();
+			p->half_cpu = storing_cpu(p);
+		}
 		if (k == p->scrapes - 1 || (p->every && (k + 1) % p->every == 0))
 			report(p, k + 1, began);
 	}
@@ -183,14 +198,25 @@ static enum err_code open_all(struct pushing *p, const char *set, struct err *er
 	return ERR_OK;
 }
 
+/* All profiles are synced or have failed; then the process ends without closing the database. */
+static void kill_when_acked(struct pushing *p)
+{
+	const struct timespec moment = { .tv_nsec = 1000000 };
+
+	while (atomic_load(&p->acked) + atomic_load(&p->failed) < p->profiles)
+		nanosleep(&moment, NULL);
+	fflush(stdout);
+	raise(SIGKILL);
+}
+
 enum err_code command_push(int argc, char **argv, struct err *err)
 {
 	struct pushing p = { 0 };
 	struct db_options o;
 	const char *set;
-	double base_mib, cpu;
+	double base_mib;
 	int64_t ends;
-	bool json;
+	bool json, killed;
 	/* clang-format off */
 	struct flag flags[] = {
 		{ "data", FLAG_STRING, &o.dir, NULL,
@@ -210,6 +236,10 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 		{ "kinds", FLAG_UINT, &p.kinds, "5",
 			"So many of: CPU, heap, goroutine, mutex, block." },
 		{ "json", FLAG_BOOL, &json, "false", "A line of JSON at the end." },
+		{ "unique", FLAG_BOOL, &p.unique, "false",
+			"Instances of different services have different names: svc007-pod3." },
+		{ "kill", FLAG_BOOL, &killed, "false",
+			"End by SIGKILL when all is acknowledged, without closing the database." },
 		{ "no-compaction", FLAG_BOOL, &o.no_compaction, "false",
 			"Windows stay in the head." },
 	};
@@ -231,11 +261,15 @@ enum err_code command_push(int argc, char **argv, struct err *err)
 	printf("resident %.1f MiB with the generator\n", base_mib);
 	p.start_ns = clock_now_ns() - ends -
 		(int64_t)(p.first + p.scrapes) * fleet_params(p.fleets[0])->interval_ns;
-	cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
+	if (p.services * p.pods * p.kinds > o.series_max)
+		o.series_max = p.services * p.pods * p.kinds;
+	p.opened_cpu = cpu_seconds(CLOCK_PROCESS_CPUTIME_ID);
 	if ((rc = db_open(&o, &p.db, err)) || (rc = push_all(&p, err)))
 		goto done;
 	if (json)
-		report_json(&p, base_mib, cpu_seconds(CLOCK_PROCESS_CPUTIME_ID) - cpu);
+		report_json(&p, base_mib);
+	if (killed)
+		kill_when_acked(&p);
 done:
 	db_close(p.db);
 	printf("acknowledged %" PRIu64 ", failed %" PRIu64

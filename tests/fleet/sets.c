@@ -3,6 +3,7 @@
 /*
  * The named sets. Where the numbers come from stands in README.md: fleet-cpu and the levels are
  * fitted to the demo program and scaled, heavy-tailed-cpu to what a busy Go server showed.
+ * small-cpu is not fitted: it is for very many series, each with little in it.
  */
 /* clang-format off */
 const struct fleet_params fleet_sets[] = {
@@ -19,6 +20,10 @@ const struct fleet_params fleet_sets[] = {
 	  .interval_ns = INT64_C(10000000000), .stacks = 120000, .replaced = 0.01, .zipf_s = 1.0,
 	  .zipf_q = 2, .draws = 663, .daily = 0.3, .mix = 0.5, .depth_mean = 16,
 	  .depth_deviation = 6, .new_nodes = 4, .functions = 4000, .shared = 5, .inlined = 0.25 },
+	{ .name = "small-cpu", .kind = FLEET_CPU, .seed = 8, .interval_ns = INT64_C(10000000000),
+	  .stacks = 200, .replaced = 0.01, .zipf_s = 1.0, .zipf_q = 2, .draws = 20, .daily = 0.3,
+	  .mix = 0.5, .depth_mean = 9, .depth_deviation = 4, .new_nodes = 2.5, .functions = 150,
+	  .shared = 2, .inlined = 0.2 },
 	{ .name = "heap", .kind = FLEET_HEAP, .seed = 3, .interval_ns = INT64_C(10000000000),
 	  .stacks = 3400, .replaced = 0.01, .zipf_s = 1.7, .zipf_q = 4, .daily = 0.3, .mix = 1.0,
 	  .depth_mean = 12, .depth_deviation = 5, .new_nodes = 2.2, .functions = 1200, .shared = 4,

@@ -53,6 +53,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 	partition_close(p);
 	arena_release(&scratch);
-	buf_release(&page.raw);
+	symbol_page_release(&page);
 	return 0;
 }

@@ -18,6 +18,7 @@ enum mode {
 	DROP = 2, /* some profiles drop frames */
 	EPOCHS = 4,
 	NAMELESS = 8, /* functions without a name that have a first line */
+	NAMED = 16, /* each frame has a name: stacks at the edges become costs by name, too */
 };
 
 struct town {
@@ -26,9 +27,20 @@ struct town {
 	struct draw d;
 	unsigned mode;
 	size_t by_name; /* answers that totals of functions were in */
+	size_t no_stacks; /* of windows that begin within an hour: parts without stacks */
 };
 
 /* ---- rows ---- */
+
+static void name_all(struct pprof *p)
+{
+	for (uint32_t i = 0; i < p->functions_n; i++)
+		if (!p->functions[i].name)
+			p->functions[i].name = p->types[0].unit;
+	for (uint32_t i = 0; i < p->locations_n; i++)
+		if (!p->locations[i].line_n && p->lines_n)
+			p->locations[i].line_n = 1, p->locations[i].line_first = i % p->lines_n;
+}
 
 static struct pprof *draw_one(struct town *t)
 {
@@ -49,6 +61,8 @@ static struct pprof *draw_one(struct town *t)
 	for (uint32_t i = 0; i < p->functions_n; i++)
 		if (!p->functions[i].name)
 			p->functions[i].start_line = t->mode & NAMELESS ? 3 : 0;
+	if (t->mode & NAMED)
+		name_all(p);
 	return p;
 }
 
@@ -166,8 +180,12 @@ static char *answer(struct town *t, struct query_options o, const char *text, bo
 	for (size_t i = 0; i < r->n && r->type == RESULT_TOP; i++) {
 		buf_printf(&t->w.text, "\n%zu %" PRIu64 " %" PRId64, r->tops[i].functions_n,
 			r->tops[i].profiles, r->tops[i].duration_nanos);
-		for (size_t k = 0; k < r->tops[i].source->parts_n; k++)
-			*by_name |= r->tops[i].source->parts[k].names_n > 0;
+		for (size_t k = 0; k < r->tops[i].source->parts_n; k++) {
+			const struct part *part = &r->tops[i].source->parts[k];
+
+			*by_name |= part->names_n > 0;
+			t->no_stacks += part->names_n && !part->n && o.start_ns % NS_PER_HOUR;
+		}
 	}
 	query_close(q);
 	return sorted(&t->w);
@@ -269,6 +287,8 @@ static void check_mode(unsigned mode)
 		check_windows(&t);
 	if (!(mode & (LESS | DROP | NAMELESS)) && t.by_name < 10)
 		CHECK_FAIL("mode %u: %zu by name", mode, t.by_name);
+	if (mode == NAMED && t.no_stacks < 5)
+		CHECK_FAIL("%zu parts without stacks", t.no_stacks);
 	if (mode & NAMELESS && t.by_name > 0)
 		CHECK_FAIL("mode %u: %zu by name", mode, t.by_name);
 	world_close(&t.w);
@@ -277,7 +297,7 @@ static void check_mode(unsigned mode)
 TEST(totals_of_functions_give_what_stacks_give)
 {
 	static const unsigned modes[] = { 0, LESS, DROP, EPOCHS, NAMELESS, EPOCHS | DROP,
-		LESS | DROP | EPOCHS | NAMELESS };
+		LESS | DROP | EPOCHS | NAMELESS, NAMED | LESS, NAMED | DROP | EPOCHS, NAMED };
 	const size_t step = CHECK_STEP == 1 ? 1 : 3;
 
 	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i += step)

@@ -132,6 +132,9 @@ MUST_CHECK enum err_code block_numbers_open(
 	struct block *b, bool scan, struct block_chunks **out, struct err *err);
 void block_chunks_close(struct block_chunks *it); /* NULL is fine */
 void block_chunks_seek(struct block_chunks *it, uint32_t series, int64_t min_ns, int64_t max_ns);
+/* Chunks of these series are read soon, one series after the other: the disk can begin with all. */
+void block_chunks_expect(
+	struct block *b, uint32_t first, uint32_t n, int64_t min_ns, int64_t max_ns);
 /* ERR_NOT_FOUND after the last; ERR_CORRUPT: something was passed over, and next goes on. *bytes
  * lives until the next step. */
 MUST_CHECK enum err_code block_chunks_next(

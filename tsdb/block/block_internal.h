@@ -159,7 +159,9 @@ struct symbol_page {
 	uint32_t n;
 	struct cursor columns[SYM_COLUMNS_MAX];
 	struct buf raw;
+	struct ZSTD_DCtx_s *zstd; /* made when first wanted */
 };
+void symbol_page_release(struct symbol_page *page);
 MUST_CHECK enum err_code symbol_page_unpack(
 	struct symbol_page *page, enum sym_kind kind, struct str bytes, struct err *err);
 /* Loads a page's symbols, *loaded of them; first is in its key, ids are below end. */

@@ -205,6 +205,27 @@ void block_chunks_seek(struct block_chunks *it, uint32_t series, int64_t min_ns,
 		it->it.next = ITER_END;
 }
 
+/*
+ * Where a chunk ends is where the next one begins. What comes behind a chunk that max_ns is in is
+ * not looked for: of that one the bytes of a mean chunk are expected.
+ */
+void block_chunks_expect(
+	struct block *b, uint32_t first, uint32_t n, int64_t min_ns, int64_t max_ns)
+{
+	const struct block_meta *m = &b->meta;
+	uint64_t mean = m->chunks ? m->rows_file.bytes / m->chunks : 0;
+	struct block_key from, to;
+
+	if (!b->rows || min_ns >= max_ns || max_ns == INT64_MAX)
+		return;
+	for (uint32_t i = 0; i < n; i++) {
+		from = block_key_rows(first + i, min_ns < 0 ? 0 : min_ns + 1, 0);
+		to = block_key_rows(first + i, max_ns < 0 ? 0 : max_ns + 1, 0);
+		table_expect(b->rows, block_key_str(&from), block_key_str(&to),
+			max_ns < m->max_ns && max_ns % rollup_step_ns[0] ? mean : 0);
+	}
+}
+
 enum err_code block_chunks_next(
 	struct block_chunks *it, struct str *bytes, int64_t *first_ts_ns, struct err *err)
 {

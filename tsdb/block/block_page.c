@@ -38,7 +38,9 @@ enum err_code symbol_page_unpack(
 		buf_clear(&page->raw);
 		if (!buf_reserve(&page->raw, size + 1))
 			return err_nomem(err, "symbols");
-		got = ZSTD_decompress(page->raw.ptr, size, in.at, cursor_left(&in));
+		if (!page->zstd && !(page->zstd = ZSTD_createDCtx()))
+			return err_nomem(err, "symbols");
+		got = ZSTD_decompressDCtx(page->zstd, page->raw.ptr, size, in.at, cursor_left(&in));
 		if (ZSTD_isError(got) || got != size)
 			return bad_page(err);
 		page->raw.len = size;
@@ -58,6 +60,13 @@ enum err_code symbol_page_unpack(
 	if (in.bad || cursor_left(&in) || page->n == 0 || page->n - 1 > cursor_left(&page->columns[0]))
 		return bad_page(err);
 	return ERR_OK;
+}
+
+void symbol_page_release(struct symbol_page *page)
+{
+	buf_release(&page->raw);
+	ZSTD_freeDCtx(page->zstd);
+	page->zstd = NULL;
 }
 
 struct unpacker {
@@ -224,10 +233,22 @@ static void unpack_header(struct unpacker *u, struct sym_header *h)
 	h->mappings_n = (uint32_t)mappings_n;
 }
 
-static void unpack_node(struct unpacker *u, uint32_t id, struct sym_node *n)
+/* Two bytes are as likely as one. */
+static inline uint64_t take_short(struct cursor *c)
+{
+	uint64_t v;
+
+	if (cursor_left(c) < 2 || c->at[0] < 0x80 || c->at[1] >= 0x80)
+		return cursor_varint(c);
+	v = (c->at[0] & 0x7fu) | (uint64_t)c->at[1] << 7;
+	c->at += 2;
+	return v;
+}
+
+static inline void unpack_node(struct unpacker *u, uint32_t id, struct sym_node *n)
 {
 	uint64_t up = cursor_varint(&u->c[1]);
-	int64_t location = (int64_t)u->locations - unzigzag(cursor_varint(&u->c[2]));
+	int64_t location = (int64_t)u->locations - unzigzag(take_short(&u->c[2]));
 
 	if (up >= id || location < 0 || location >= UINT32_MAX / 2) {
 		u->bad = true;
@@ -263,30 +284,61 @@ static void unpack_symbol(struct unpacker *u, enum sym_kind kind, uint32_t id, u
 	case SYM_LOCATION:
 		unpack_location(u, &c->location);
 		break;
-	case SYM_NODE:
-		unpack_node(u, id, &c->node);
-		break;
 	case SYM_LABEL_SET:
 		unpack_label_set(u, &c->label_set);
 		break;
 	case SYM_HEADER:
 		unpack_header(u, &c->header);
 		break;
+	case SYM_NODE: /* load_nodes */
 	case SYM_KINDS:
 		break;
 	}
+}
+
+#define NODES_AT_ONCE 256u
+
+static enum err_code load_nodes(struct symbol_page *page, struct partition *p, uint64_t id,
+	uint32_t end, uint64_t *loaded, struct err *err)
+{
+	struct unpacker u = { .c = page->columns, .p = p };
+	struct sym_stored_node v[NODES_AT_ONCE];
+	const struct cursor *c = page->columns;
+	enum err_code rc, lost = ERR_OK;
+	struct sym_node node = { 0 };
+	uint32_t n = 0;
+
+	if (cursor_left(&c[3]))
+		u.recursive = cursor_u32(&page->columns[3]);
+	for (uint32_t i = 0; i < page->n && !u.bad; i++) {
+		if (i)
+			id += cursor_varint(&page->columns[0]) + 1;
+		if (id < end) /* else it would make room for all ids below it */
+			unpack_node(&u, (uint32_t)id, &node);
+		u.bad |= id >= end || c[0].bad || c[1].bad || c[2].bad || c[3].bad;
+		if (!u.bad)
+			v[n++] = (struct sym_stored_node){ (uint32_t)id, node.parent, node.location,
+				is_recursive(&u) };
+		if (n < NODES_AT_ONCE && i + 1 < page->n && !u.bad)
+			continue;
+		rc = sym_load_nodes(p, v, n, loaded, err);
+		if (rc && rc != ERR_CORRUPT)
+			return rc;
+		lost = rc ? rc : lost;
+		n = 0;
+	}
+	return u.bad ? bad_page(err) : lost;
 }
 
 enum err_code symbol_page_load(struct symbol_page *page, struct partition *p, enum sym_kind kind,
 	uint32_t first, uint32_t end, struct arena *scratch, uint64_t *loaded, struct err *err)
 {
 	struct unpacker u = { .c = page->columns, .p = p, .arena = scratch };
-	bool recursive;
 	enum err_code rc, lost = ERR_OK;
 	uint64_t id = first;
 
-	if (kind == SYM_NODE && cursor_left(&page->columns[3]))
-		u.recursive = cursor_u32(&page->columns[3]);
+	if (kind == SYM_NODE)
+		return load_nodes(page, p, first, end, loaded, err);
 	for (uint32_t i = 0; i < page->n; i++) {
 		union sym_content c = { 0 };
 
@@ -301,8 +353,7 @@ enum err_code symbol_page_load(struct symbol_page *page, struct partition *p, en
 			u.bad |= page->columns[k].bad;
 		if (u.bad)
 			return bad_page(err);
-		recursive = kind == SYM_NODE && is_recursive(&u);
-		rc = sym_load(p, kind, (uint32_t)id, &c, recursive, err);
+		rc = sym_load(p, kind, (uint32_t)id, &c, false, err);
 		if (rc == ERR_CORRUPT) /* it refers to a lost symbol, so it is lost too, and nothing else */
 			lost = rc;
 		else if (rc)

@@ -18,11 +18,11 @@ static enum err_code load_page(struct symbol_page *page, struct str key, struct 
 	return symbol_page_load(page, p, kind, cursor_u32be(&in), end, scratch, loaded, err);
 }
 
-static enum err_code load_kind(struct block *b, struct block_iter *it, uint32_t slot,
-	struct partition *p, enum sym_kind kind, uint64_t *lost, struct err *err)
+static enum err_code load_kind(struct block *b, struct block_iter *it, struct symbol_page *page,
+	uint32_t slot, struct partition *p, enum sym_kind kind, uint64_t *lost, struct err *err)
 {
 	struct block_key from = block_key_symbols(slot, kind, 0);
-	struct symbol_page page = { 0 };
+	struct block_key to = block_key_symbols(slot, kind + 1, 0);
 	struct str key, value;
 	struct arena scratch;
 	uint64_t loaded = 0;
@@ -30,18 +30,18 @@ static enum err_code load_kind(struct block *b, struct block_iter *it, uint32_t 
 	struct err why;
 
 	arena_init(&scratch, 0);
+	table_expect(b->rollups, block_key_str(&from), block_key_str(&to), 0);
 	block_iter_seek(it, block_key_str(&from), BLOCK_KEY_ID_BYTES + 1);
 	do {
 		if (!(rc = block_iter_next(it, &key, &value, &why)))
 			rc = load_page(
-				&page, key, value, p, kind, b->slots[slot].ends[kind], &scratch, &loaded, &why);
+				page, key, value, p, kind, b->slots[slot].ends[kind], &scratch, &loaded, &why);
 		if (rc && rc != ERR_NOT_FOUND)
 			*err = why;
 	} while (rc == ERR_OK || rc == ERR_CORRUPT);
 	if (loaded < b->slots[slot].symbols[kind])
 		*lost += b->slots[slot].symbols[kind] - loaded;
 	arena_release(&scratch);
-	buf_release(&page.raw);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
@@ -53,6 +53,7 @@ enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partitio
 	static const enum sym_kind stacks[] = { SYM_LOCATION, SYM_NODE };
 	const enum sym_kind *kinds = stage == BLOCK_NAMES ? names : stacks;
 	size_t n = stage == BLOCK_NAMES ? 5 : 2;
+	struct symbol_page page = { 0 };
 	struct block_iter it;
 	struct err why = { 0 };
 	enum err_code rc;
@@ -64,7 +65,8 @@ enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partitio
 	if ((rc = block_iter_open(&it, b->rollups, true, err)))
 		return rc;
 	for (size_t i = 0; i < n && !rc; i++)
-		rc = load_kind(b, &it, slot, p, kinds[i], lost, &why);
+		rc = load_kind(b, &it, &page, slot, p, kinds[i], lost, &why);
+	symbol_page_release(&page);
 	block_iter_close(&it);
 	if (*lost)
 		atomic_store(&p->damaged, true);

@@ -14,8 +14,8 @@
  * all in order, and notes in bits behind each chunk's cells which are not 0: about half of them
  * are, in no order that a processor could foresee.
  */
-#define CHUNK_LOG2 11
-#define CHUNK_CELLS (1u << CHUNK_LOG2)
+#define CHUNK_LOG2 ACCUM_PAGE_LOG2
+#define CHUNK_CELLS ACCUM_PAGE
 #define CHUNK_WORDS (CHUNK_CELLS / 64)
 
 struct slot {
@@ -53,16 +53,29 @@ enum err_code accum_open(struct partition *p, unsigned flags, struct accum **out
 	return ERR_OK;
 }
 
-void accum_close(struct accum *a)
+static void release(struct accum *a)
 {
-	if (!a)
-		return;
 	for (size_t i = 0; i < a->chunks_n; i++)
 		free(a->chunks[i]);
 	free(a->chunks);
 	free(a->slots);
 	free(a->cells);
+}
+
+void accum_close(struct accum *a)
+{
+	if (!a)
+		return;
+	release(a);
 	free(a);
+}
+
+void accum_clear(struct accum *a)
+{
+	release(a);
+	*a = (struct accum){
+		.p = a->p, .flags = a->flags, .cell_bytes = a->cell_bytes, .bytes = sizeof(*a)
+	};
 }
 
 size_t accum_bytes(const struct accum *a)
@@ -320,6 +333,26 @@ enum err_code accum_merge(struct accum *into, const struct accum *from, struct e
 			return err_nomem(err, "sum");
 	into->signs |= from->signs;
 	return check_overflow(into, err);
+}
+
+/* ---- pages ---- */
+
+size_t accum_pages_n(const struct accum *a)
+{
+	assert(!a->flags);
+	return a->chunks_n;
+}
+
+int64_t *accum_page(const struct accum *a, size_t i)
+{
+	assert(!a->flags);
+	return i < a->chunks_n ? a->chunks[i] : NULL;
+}
+
+int64_t *accum_page_make(struct accum *a, size_t i)
+{
+	assert(!a->flags && i <= UINT32_MAX >> CHUNK_LOG2);
+	return chunk_of(a, (uint32_t)(i << CHUNK_LOG2));
 }
 
 /* ---- sealing ---- */

@@ -14,6 +14,7 @@
 #define TSDB_COLUMNS_ACCUM_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -56,5 +57,16 @@ MUST_CHECK enum err_code accum_seal(struct accum *a, struct err *err);
 bool accum_next(const struct accum *a, size_t *at, struct accum_cell *out);
 size_t accum_cells_n(const struct accum *a); /* upper bound for arrays, after accum_seal */
 size_t accum_bytes(const struct accum *a);
+
+/*
+ * Cells without weights that are not by label set, as they lie: page i has the stacks from
+ * i * ACCUM_PAGE on. NULL: nothing was added to any of them.
+ */
+#define ACCUM_PAGE_LOG2 11
+#define ACCUM_PAGE (1u << ACCUM_PAGE_LOG2)
+size_t accum_pages_n(const struct accum *a);
+int64_t *accum_page(const struct accum *a, size_t i);
+int64_t *accum_page_make(struct accum *a, size_t i); /* NULL: out of memory */
+void accum_clear(struct accum *a); /* as if nothing had been added */
 
 #endif

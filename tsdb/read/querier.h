@@ -175,8 +175,8 @@ MUST_CHECK enum err_code function_sums_list(struct function_sums *f, struct aren
 /*
  * As db_sum of all rows in (min, max], but whole steps of whole groups go into f instead of acc if
  * they have totals of functions; no symbols of stacks are read for them. Totals in f come from
- * records without a negative cell and without a header with drop_frames. Only for types that are
- * deltas.
+ * records without a negative cell and without a header with drop_frames. If there are some, what is
+ * in acc at the end goes into f, too, unless names would tell less. Only for types that are deltas.
  */
 MUST_CHECK enum err_code db_sum_functions(struct db_querier *q,
 	const struct db_series *const *series, size_t n, const struct profile_type *type,

@@ -134,6 +134,8 @@ static enum err_code add_raw(
 	bool usable = true;
 	enum err_code rc = b->raw ? need_stacks(b, &usable, err) : ERR_OK;
 
+	if (b->raw && usable && !rc)
+		block_chunks_expect(b->s->b->block, u->first, u->n, min_ns, max_ns);
 	for (uint32_t i = 0; i < u->n && b->raw && usable && !rc; i++)
 		rc = add_series(b, u->first + i, min_ns, max_ns, err);
 	return rc;

@@ -4,8 +4,8 @@
 #include "tsdb/rollup/rollup_internal.h"
 
 /*
- * Adds function totals of blocks to a sum by name. Like records of cells they are used only if all
- * their names are there.
+ * Adds function totals to a sum by name: those of blocks, and those of stacks (sum_names.c). Like
+ * records of cells totals of blocks are used only if all their names are there.
  */
 struct function_sums {
 	struct rollup_table table; /* (string, unnamed) -> flat, cum */
@@ -38,6 +38,11 @@ size_t function_sums_bytes(const struct function_sums *f)
 		f->table.slots_n * sizeof(*f->table.slots);
 }
 
+bool function_sums_any(const struct function_sums *f)
+{
+	return f->table.n > 0;
+}
+
 enum err_code function_sums_merge(
 	struct function_sums *into, const struct function_sums *from, struct err *err)
 {
@@ -60,8 +65,8 @@ enum err_code function_sums_merge(
 
 /* ---- adding ---- */
 
-static enum err_code add(
-	struct function_sums *f, const struct rollup_function *v, size_t n, struct err *err)
+enum err_code function_sums_add(struct function_sums *f, const struct rollup_function *v, size_t n,
+	__int128 total, struct err *err)
 {
 	int128 *flat, *cum;
 	bool bad = false;
@@ -75,6 +80,7 @@ static enum err_code add(
 		bad |= __builtin_add_overflow(*flat, v[i].flat, flat);
 		bad |= __builtin_add_overflow(*cum, v[i].cum, cum);
 	}
+	f->total += total;
 	return bad ? err_set(err, ERR_LIMIT, "sum exceeds 128 bits") : ERR_OK;
 }
 
@@ -100,9 +106,8 @@ enum err_code sum_function_record(struct summing *t, struct str bytes, struct er
 			return err_set(err, ERR_CORRUPT,
 				"a function's total of job \"" STR_FMT "\" uses a name that is missing",
 				STR_ARG(t->p->name));
-	if ((rc = add(t->functions, v, n, err)))
+	if ((rc = function_sums_add(t->functions, v, n, c->total, err)))
 		return rc;
-	t->functions->total += c->total;
 	t->stats->read += n;
 	return sum_note_record(t, c, err);
 }

@@ -1,6 +1,7 @@
 /*
  * Sums, the inside: rows of windows (sum.c), chunks and rollup records (sum_chunk.c), choosing
- * between the two (sum_block.c), parts of chunks kept for the next window (sum_edges.c).
+ * between the two (sum_block.c), parts of chunks kept for the next window (sum_edges.c), stacks as
+ * costs by name (sum_names.c).
  *
  * Errors:  those of db_sum; damage is a warning of the querier if the rest can be read.
  * Threads: as the querier.
@@ -120,6 +121,16 @@ MUST_CHECK enum err_code sum_record(struct summing *t, struct str bytes, struct 
 
 /* A record of function totals. ERR_CORRUPT: nothing was added. */
 MUST_CHECK enum err_code sum_function_record(struct summing *t, struct str bytes, struct err *err);
+bool function_sums_any(const struct function_sums *f);
+/* total: of all stacks. */
+struct rollup_function;
+MUST_CHECK enum err_code function_sums_add(struct function_sums *f, const struct rollup_function *v,
+	size_t n, __int128 total, struct err *err);
+
+/* ---- sum_names.c ---- */
+
+/* Moves what is in t->acc to t->functions, if names tell as much as stacks. */
+MUST_CHECK enum err_code sum_names(struct summing *t, struct err *err);
 
 /* ---- sum_block.c ---- */
 

@@ -48,7 +48,15 @@ static void file_close(struct range_reader *r)
 	free(f);
 }
 
-static const struct range_ops file_ops = { file_read, file_close };
+/* The kernel begins to read; nobody waits. If it does not, reading takes its time as ever. */
+static void file_expect(struct range_reader *r, uint64_t offset, uint64_t n)
+{
+	struct range_file *f = (struct range_file *)r;
+
+	(void)posix_fadvise(f->fd, (off_t)offset, (off_t)n, POSIX_FADV_WILLNEED);
+}
+
+static const struct range_ops file_ops = { file_read, file_close, file_expect };
 
 enum err_code range_open_file(const char *path, struct range_reader **out, struct err *err)
 {
@@ -83,4 +91,10 @@ void range_close(struct range_reader *r)
 {
 	if (r)
 		r->ops->close(r);
+}
+
+void range_expect(struct range_reader *r, uint64_t offset, uint64_t n)
+{
+	if (r->ops->expect && n && offset < r->bytes)
+		r->ops->expect(r, offset, n < r->bytes - offset ? n : r->bytes - offset);
 }

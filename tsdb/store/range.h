@@ -22,6 +22,8 @@ struct range_ops {
 	enum err_code (*read)(
 		struct range_reader *r, uint64_t offset, size_t n, void *into, struct err *err);
 	void (*close)(struct range_reader *r);
+	/* What lies in the file of [offset, offset + n) is read soon; NULL: that is no help. */
+	void (*expect)(struct range_reader *r, uint64_t offset, uint64_t n);
 };
 
 struct range_reader {
@@ -33,5 +35,6 @@ struct range_reader {
 MUST_CHECK enum err_code range_open_file(
 	const char *path, struct range_reader **out, struct err *err);
 void range_close(struct range_reader *r); /* NULL is fine */
+void range_expect(struct range_reader *r, uint64_t offset, uint64_t n);
 
 #endif

@@ -333,3 +333,11 @@ uint64_t table_offset(const struct table *t, struct str key)
 {
 	return t->ldb->ApproximateOffsetOf(leveldb::Slice(key.ptr, key.len));
 }
+
+void table_expect(struct table *t, struct str key, struct str to, uint64_t more)
+{
+	uint64_t from = table_offset(t, key), end = table_offset(t, to) + more;
+
+	if (from < end)
+		range_expect(t->r, from, end - from);
+}

@@ -56,6 +56,9 @@ MUST_CHECK enum err_code table_get(
 	struct table *t, struct str key, struct buf *out, struct err *err);
 /* Bytes before a key, whether it is there or not; for estimates. */
 uint64_t table_offset(const struct table *t, struct str key);
+/* Pages from the key's to that of the key `to`, and `more` bytes behind its begin, are read soon:
+ * the disk can begin. */
+void table_expect(struct table *t, struct str key, struct str to, uint64_t more);
 
 /* ---- writing ---- */
 

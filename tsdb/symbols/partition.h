@@ -141,6 +141,16 @@ union sym_content {
 };
 MUST_CHECK enum err_code sym_load(struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c, bool recursive, struct err *err);
+/* As sym_load of each. ERR_CORRUPT: some were left out; other errors end it. */
+struct sym_stored_node {
+	uint32_t id, parent, location;
+	bool recursive;
+};
+MUST_CHECK enum err_code sym_load_nodes(struct partition *p, const struct sym_stored_node *v,
+	size_t n, uint64_t *loaded, struct err *err);
+/* Of a partition without maps: a node that is not there. False: out of memory. */
+MUST_CHECK bool sym_put_node(
+	struct partition *p, uint32_t id, const struct sym_node *n, bool recursive);
 /* The next new symbol of this kind gets an id above this one. */
 void sym_reserve(struct partition *p, enum sym_kind kind, uint32_t id);
 /* The kind of which more than half of a limit is used, or NULL. */

@@ -227,6 +227,13 @@ static bool put_header(struct partition *p, uint32_t id, const struct sym_header
 		typeset_of(p, &item.h, id, &item.typeset) && segvec_put(&p->vec[SYM_HEADER], id, &item);
 }
 
+/* The writer alone changes it: an addition need not be one step. */
+static void count_bytes(struct partition *p, size_t bytes)
+{
+	atomic_store_explicit(&p->bytes, atomic_load_explicit(&p->bytes, memory_order_relaxed) + bytes,
+		memory_order_relaxed);
+}
+
 /* A parent is written down only where it is not the node before. */
 static bool put_node(struct partition *p, uint32_t id, const struct sym_node *n, bool recursive)
 {
@@ -239,6 +246,17 @@ static bool put_node(struct partition *p, uint32_t id, const struct sym_node *n,
 			return false;
 	}
 	return segvec_put(&p->vec[SYM_NODE], id, &item);
+}
+
+bool sym_put_node(struct partition *p, uint32_t id, const struct sym_node *n, bool recursive)
+{
+	size_t before = p->vec[SYM_NODE].bytes + p->heads.bytes, after;
+	bool ok = put_node(p, id, n, recursive);
+
+	after = p->vec[SYM_NODE].bytes + p->heads.bytes;
+	if (after != before)
+		count_bytes(p, after - before);
+	return ok;
 }
 
 static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
@@ -282,13 +300,6 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 		break;
 	}
 	return false;
-}
-
-/* The writer alone changes it: an addition need not be one step. */
-static void count_bytes(struct partition *p, size_t bytes)
-{
-	atomic_store_explicit(&p->bytes, atomic_load_explicit(&p->bytes, memory_order_relaxed) + bytes,
-		memory_order_relaxed);
 }
 
 static size_t lookup_bytes(const struct partition *p, enum sym_kind kind)

@@ -119,6 +119,37 @@ TEST(many_label_sets)
 	partition_close(p);
 }
 
+TEST(pages_show_cells_as_they_lie)
+{
+	const uint32_t stacks[] = { 3, 3, 5000, 5001 };
+	const int64_t values[] = { 1, 2, 4, -4 };
+	struct accum_cell cell;
+	struct accum *a;
+	struct err err;
+	size_t at = 0;
+
+	REQUIRE_OK(accum_open(NULL, 0, &a, &err), &err);
+	CHECK_INT(accum_pages_n(a), 0);
+	CHECK(!accum_page(a, 0));
+	CHECK_OK(accum_add(a, stacks, NULL, values, 4, 1, &err), &err);
+	CHECK(accum_pages_n(a) > 5000 / ACCUM_PAGE);
+	REQUIRE(accum_page(a, 0) && accum_page(a, 5000 / ACCUM_PAGE));
+	CHECK_INT(accum_page(a, 0)[3], 3);
+	CHECK_INT(accum_page(a, 5000 / ACCUM_PAGE)[5001 % ACCUM_PAGE], -4);
+	CHECK(!accum_page(a, 1) && !accum_page(a, 100000));
+	REQUIRE(accum_page_make(a, 1));
+	CHECK(accum_page(a, 1) == accum_page_make(a, 1));
+	CHECK_INT(accum_page(a, 1)[0], 0);
+	accum_clear(a);
+	CHECK_INT(accum_pages_n(a), 0);
+	CHECK(!accum_has_negative(a));
+	CHECK_OK(accum_add(a, stacks, NULL, values, 1, 1, &err), &err);
+	CHECK_OK(accum_seal(a, &err), &err);
+	CHECK(accum_next(a, &at, &cell) && cell.stack == 3 && cell.value == 1);
+	CHECK(!accum_next(a, &at, &cell));
+	accum_close(a);
+}
+
 /* ---- bytes times a factor ---- */
 
 static uint64_t state = 3;

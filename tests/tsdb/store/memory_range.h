@@ -1,4 +1,5 @@
-/* A range reader over bytes in memory that counts reads and fails from the nth on. */
+/* A range reader over bytes in memory that counts reads, fails from the nth on, and keeps what is
+ * expected. */
 #ifndef TESTS_TSDB_MEMORY_RANGE_H
 #define TESTS_TSDB_MEMORY_RANGE_H
 
@@ -9,6 +10,7 @@ struct memory {
 	const char *bytes;
 	int reads, fail_from; /* the read from which on all fail; 0: none */
 	int closed;
+	uint64_t expected_from, expected_n; /* the last time */
 };
 
 static inline enum err_code memory_read(
@@ -30,7 +32,15 @@ static inline void memory_close(struct range_reader *r)
 	((struct memory *)r)->closed++;
 }
 
-static const struct range_ops memory_ops = { memory_read, memory_close };
+static inline void memory_expect(struct range_reader *r, uint64_t offset, uint64_t n)
+{
+	struct memory *m = (struct memory *)r;
+
+	m->expected_from = offset;
+	m->expected_n = n;
+}
+
+static const struct range_ops memory_ops = { memory_read, memory_close, memory_expect };
 
 static inline struct memory memory_of(const char *bytes, size_t n)
 {

@@ -480,3 +480,53 @@ TEST(reads_that_fail)
 	buf_release(&spare);
 	buf_release(&b);
 }
+
+TEST(what_is_expected_is_the_pages_from_one_key_to_the_other)
+{
+	struct buf file = { 0 }, spare = { 0 };
+	struct err err, damaged;
+	uint64_t from, to;
+	struct memory m;
+	struct table *t;
+
+	REQUIRE(make_table(record_of, 1000, &file, &spare));
+	m = memory_of(file.ptr, file.len);
+	REQUIRE_OK(table_open(&m.r, STR(""), NULL, &t, &damaged, &err), &err);
+	from = table_offset(t, STR("k0000600"));
+	to = table_offset(t, STR("k0001200"));
+	REQUIRE(from < to);
+	table_expect(t, STR("k0000600"), STR("k0001200"), 0);
+	CHECK_INT(m.expected_from, from);
+	CHECK_INT(m.expected_n, to - from);
+	table_expect(t, STR("k0000600"), STR("k0001200"), 77);
+	CHECK_INT(m.expected_n, to - from + 77);
+	table_expect(t, STR("k0000600"), STR("k0001200"), UINT64_C(1) << 40); /* to the end at most */
+	CHECK_INT(m.expected_n, file.len - from);
+	m.expected_n = 5;
+	table_expect(t, STR("k0001200"), STR("k0000600"), 0); /* nothing */
+	CHECK_INT(m.expected_n, 5);
+	CHECK_INT(m.reads, 2);
+	table_close(t);
+	buf_release(&file);
+	buf_release(&spare);
+}
+
+TEST(a_file_may_be_expected_or_not)
+{
+	struct range_reader *r = NULL, none;
+	char bytes[8] = { 0 };
+	struct err err;
+
+	scratch();
+	CHECK_OK(fs_write_file(&fs_posix, path, (struct str){ "12345678", 8 }, &err), &err);
+	REQUIRE_OK(range_open_file(path, &r, &err), &err);
+	range_expect(r, 0, 100);
+	range_expect(r, 100, 1);
+	range_expect(r, 3, 0);
+	CHECK_OK(r->ops->read(r, 4, 4, bytes, &err), &err);
+	CHECK(!memcmp(bytes, "5678", 4));
+	none = (struct range_reader){ &(struct range_ops){ NULL, NULL, NULL }, 8, "" };
+	range_expect(&none, 0, 8);
+	range_close(r);
+	finish();
+}

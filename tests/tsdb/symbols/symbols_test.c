@@ -410,3 +410,82 @@ TEST(keys_are_sorted_and_stay_in_order)
 	for (uint32_t i = 0; i < N; i++)
 		CHECK(keys[i] == ((hash_u64(v[i]) % 300) << 30 | hash_u64(v[i] + N) % 3));
 }
+
+/* ---- many nodes at once ---- */
+
+static struct partition *with_locations(uint32_t n)
+{
+	struct partition *p = open_partition(100000, 1000, 1000);
+	struct err err;
+
+	p->lookup = false;
+	for (uint32_t i = 0; i < n; i++)
+		CHECK_OK(sym_load(p, SYM_LOCATION, i,
+					 &(union sym_content){ .location = { .address = i, .mapping = SYM_NONE } },
+					 false, &err),
+			&err);
+	return p;
+}
+
+/* The first n nodes of both are the same; all that can be wrong with one is wrong with some. */
+TEST(nodes_are_loaded_together_as_one_by_one)
+{
+	struct partition *one = with_locations(50), *all = with_locations(50);
+	struct sym_stored_node v[3000];
+	uint64_t state = 1, loaded = 0, loaded_all = 0;
+	enum err_code rc, lost = ERR_OK, lost_all = ERR_OK;
+	struct err err, err_all;
+	uint32_t id = 0;
+
+	for (uint32_t i = 0; i < 3000; i++) {
+		state = hash_u64(state + i);
+		id += 1 + (state % 7 == 0);
+		v[i] = (struct sym_stored_node){ id, 0, (uint32_t)(state >> 40) % 50, state >> 60 & 1 };
+		if (i)
+			v[i].parent = v[state >> 8 & 3 ? i - 1 : (uint32_t)(state >> 16) % i].id;
+		if (i > 2000 && state % 300 == 0)
+			v[i].location = 50; /* there is none; nor is then what is above it */
+		if (i > 2900 && i % 9 == 0)
+			v[i].id = i % 2 ? 0 : SYM_NONE;
+		if (i > 2900 && i % 9 == 1)
+			v[i].parent = v[i].id;
+	}
+	for (int round = 0; round < 2; round++) { /* again: all are known */
+		for (uint32_t i = 0; i < 3000; i++) {
+			rc = sym_load(one, SYM_NODE, v[i].id,
+				&(union sym_content){ .node = { v[i].parent, v[i].location } }, v[i].recursive,
+				&err);
+			lost = rc ? rc : lost;
+			loaded += !rc;
+		}
+		for (uint32_t i = 0; i < 3000; i += 250) {
+			rc = sym_load_nodes(all, v + i, 250, &loaded_all, &err_all);
+			lost_all = rc ? rc : lost_all;
+		}
+		CHECK_INT(lost, ERR_CORRUPT);
+		CHECK_INT(lost_all, lost);
+		CHECK_STR(str_of(err_all.msg), err.msg);
+		CHECK_INT(loaded_all, loaded);
+		CHECK_INT(sym_nodes_n(all), sym_nodes_n(one));
+		CHECK_INT(all->bytes, one->bytes);
+		CHECK_INT(all->next[SYM_NODE], one->next[SYM_NODE]);
+		for (uint32_t i = 0; i < sym_nodes_n(one); i++) {
+			CHECK_INT(sym_exists(all, SYM_NODE, i), sym_exists(one, SYM_NODE, i));
+			CHECK_INT(sym_node(all, i).parent, sym_node(one, i).parent);
+			CHECK_INT(sym_node(all, i).location, sym_node(one, i).location);
+			CHECK_INT(sym_node_recursive(all, i), sym_node_recursive(one, i));
+		}
+	}
+	CHECK(loaded > 4000);
+	for (uint32_t i = 0; i < 3000 && sym_exists(all, SYM_NODE, v[i].id); i++)
+		id = i;
+	v[id].location = (v[id].location + 1) % 50;
+	CHECK_ERR(sym_load_nodes(all, v, 3000, &loaded_all, &err), &err, ERR_EXISTS,
+		sym_load(one, SYM_NODE, v[id].id,
+			&(union sym_content){ .node = { v[id].parent, v[id].location } }, false,
+			&err_all) == ERR_EXISTS ?
+			err_all.msg :
+			"");
+	partition_close(one);
+	partition_close(all);
+}
