@@ -15,6 +15,12 @@
  * Group commit. One thread takes all that is queued, writes one synced batch per window, then
  * acknowledges.
  *
+ * A sync costs as much CPU as several small rows, and each wake-up of the thread two switches. So
+ * rows gather first: as many as were under way when the sync before ended, for GATHER_NS at most.
+ * Appenders that wait for each acknowledgement are thus all in one group, and nobody waits for a
+ * row that cannot come: a single one finds the thread ready. Rows of scrapes, which come without
+ * waiting, make a group of all that come in that time, and wake the thread once.
+ *
  * After a put that failed LevelDB may say OK to later ones and lose them (seen after a full disk),
  * so from then on nothing is acknowledged: everything queued gets the error, and the state is
  * DB_FAILED. Once the store has no users it is closed, opened and compared with what was
@@ -22,12 +28,18 @@
  * readers.
  */
 #define QUEUED_SLOTS 4096u
+#define GATHER_NS (5 * NS_PER_MS)
+#define GATHER_BYTES (DB_QUEUE_BYTES_MAX / 4)
 
 struct commit {
 	struct mutex lock;
 	struct cond filled, emptied;
 	struct commit_row *first, **last;
 	size_t bytes; /* queued, and being written */
+	size_t queued_n; /* rows in the list */
+	size_t taken_n; /* rows being written; the commit thread's */
+	size_t expected; /* so many rows will be a group */
+	bool hurry; /* somebody waits for the queue */
 	uint64_t rows; /* ever queued */
 	/* Counts of rows and values that wait for their sync, by a hash of series and time; different
 	 * ones may share a count. */
@@ -67,26 +79,31 @@ static void count_queued(struct commit *c, const struct commit_row *r, int more)
 		atomic_fetch_add(queued_slot(c, s, ts_ns), (uint32_t)more);
 }
 
-static void row_done(struct db *db, struct commit_row *r, enum err_code rc, const struct err *err)
+/* Its room in the queue is given back later, with that of others. */
+static size_t row_done(struct db *db, struct commit_row *r, enum err_code rc, const struct err *err)
 {
-	struct commit *c = db->commit;
+	size_t bytes = r->bytes;
 
 	r->acked(r->ctx, rc, err);
-	count_queued(c, r, -1);
+	count_queued(db->commit, r, -1);
 	if (r->numbers)
 		number_batch_close(r->numbers);
 	else
 		series_release(r->series);
-	head_unpin_writer(db, r->window);
-	mutex_lock(&c->lock);
-	assert(c->bytes >= r->bytes);
-	c->bytes -= r->bytes;
-	metric_set(&queue_bytes, NULL, (double)c->bytes);
-	cond_broadcast(&c->emptied);
-	mutex_unlock(&c->lock);
 	base_release(db, &r->before);
 	store_batch_close(r->batch);
 	free(r);
+	return bytes;
+}
+
+static void give_room(struct commit *c, size_t bytes)
+{
+	mutex_lock(&c->lock);
+	assert(c->bytes >= bytes);
+	c->bytes -= bytes;
+	metric_set(&queue_bytes, NULL, (double)c->bytes);
+	cond_broadcast(&c->emptied);
+	mutex_unlock(&c->lock);
 }
 
 /* A row that was not stored gives the delta base before it back: the next scrape's delta then has
@@ -178,6 +195,19 @@ static void raise(_Atomic int64_t *to, int64_t v)
 		;
 }
 
+/* It is not worth waiting for more. */
+static bool is_group(const struct commit *c)
+{
+	return c->queued_n >= c->expected || c->bytes >= GATHER_BYTES || c->hurry || c->closing;
+}
+
+static void wait_emptied(struct commit *c)
+{
+	c->hurry = true;
+	cond_signal(&c->filled);
+	cond_wait(&c->emptied, &c->lock);
+}
+
 enum err_code commit_enqueue(
 	struct db *db, struct commit_row *row, uint64_t generation, struct err *err)
 {
@@ -191,7 +221,7 @@ enum err_code commit_enqueue(
 	/* A row larger than the whole queue goes alone. */
 	while (!c->closing && atomic_load(&c->generation) == generation && c->bytes &&
 		c->bytes + row->bytes > DB_QUEUE_BYTES_MAX)
-		cond_wait(&c->emptied, &c->lock);
+		wait_emptied(c);
 	if (c->closing) {
 		rc = err_set(err, ERR_UNAVAILABLE, "the database is closing");
 	} else if (atomic_load(&c->generation) != generation) {
@@ -203,7 +233,9 @@ enum err_code commit_enqueue(
 		*c->last = row;
 		c->last = &row->next;
 		c->bytes += row->bytes;
-		cond_signal(&c->filled);
+		c->queued_n++;
+		if (c->queued_n == 1 || is_group(c))
+			cond_signal(&c->filled);
 	}
 	mutex_unlock(&c->lock);
 	return rc;
@@ -218,7 +250,7 @@ enum err_code commit_wait(
 	mutex_lock(&c->lock);
 	while (!c->closing && atomic_load(&c->generation) == generation &&
 		atomic_load(queued_slot(c, s, ts_ns)))
-		cond_wait(&c->emptied, &c->lock);
+		wait_emptied(c);
 	ok = !c->closing && atomic_load(&c->generation) == generation;
 	mutex_unlock(&c->lock);
 	return ok ? ERR_OK :
@@ -242,28 +274,45 @@ static void count_row(struct window_count *c, const struct commit_row *r)
 	c->symbols += r->symbols;
 }
 
+static void note_row(struct db *db, struct commit_row *r)
+{
+	raise(&db->max_ts_ns, r->ts_ns);
+	if (r->numbers) {
+		number_batch_stored(db, r->numbers);
+		return;
+	}
+	raise(&r->series->last_ts_ns, r->ts_ns);
+	atomic_fetch_add(&db->rows, 1);
+	atomic_fetch_add(&db->samples, r->samples);
+	metric_add(&commit_rows, NULL, 1);
+	note_stored(r);
+}
+
 static void stored(
 	struct db *db, struct window *w, const struct window_count *count, struct commit_row *rows)
 {
+	size_t bytes = 0;
+	unsigned n = 0;
+
 	head_write_mark(db, w, count);
 	mutex_lock(&db->lock);
 	w->count = *count;
 	mutex_unlock(&db->lock);
-	for (struct commit_row *r = rows, *next; r; r = next) {
+	for (struct commit_row *r = rows, *next; r; r = next, n++) {
 		next = r->next;
-		raise(&db->max_ts_ns, r->ts_ns);
-		if (r->numbers) {
-			number_batch_stored(db, r->numbers);
-			row_done(db, r, ERR_OK, NULL);
-			continue;
-		}
-		raise(&r->series->last_ts_ns, r->ts_ns);
-		atomic_fetch_add(&db->rows, 1);
-		atomic_fetch_add(&db->samples, r->samples);
-		metric_add(&commit_rows, NULL, 1);
-		note_stored(r);
-		row_done(db, r, ERR_OK, NULL);
+		note_row(db, r);
+		bytes += row_done(db, r, ERR_OK, NULL);
 	}
+	head_unpin_writers(db, w, n);
+	give_room(db->commit, bytes);
+}
+
+/* Those whose acknowledgement somebody may wait for before the next row. */
+static void expect(struct commit *c)
+{
+	mutex_lock(&c->lock);
+	c->expected = c->taken_n + c->queued_n;
+	mutex_unlock(&c->lock);
 }
 
 static enum err_code write_window(
@@ -289,6 +338,7 @@ static enum err_code write_window(
 		return err_nomem(err, "commit");
 	if ((rc = store_write(w->store, c->batch, err)))
 		return rc;
+	expect(c);
 	metric_observe(&commit_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);
 	head_names_append(db, w, store_batch_copies(c->batch));
 	stored(db, w, &count, rows);
@@ -303,6 +353,8 @@ static struct commit_row *take_all(struct commit *c)
 
 	c->first = NULL;
 	c->last = &c->first;
+	c->queued_n = 0;
+	c->hurry = false;
 	return rows;
 }
 
@@ -311,14 +363,19 @@ static void refuse(struct db *db, const struct window *w, struct commit_row *row
 	const struct err *err, struct given **doubtful)
 {
 	struct given *others = NULL;
+	struct window *of;
+	size_t bytes = 0;
 
 	for (struct commit_row *r = rows; r; r = r->next)
 		keep_before(r, r->window == w ? doubtful : &others);
 	give_back_all(db, NULL, others);
 	for (struct commit_row *r = rows, *next; r; r = next) {
 		next = r->next;
-		row_done(db, r, rc, err);
+		of = r->window;
+		bytes += row_done(db, r, rc, err);
+		head_unpin_writer(db, of);
 	}
+	give_room(db->commit, bytes);
 }
 
 static bool is_closing(struct commit *c)
@@ -432,6 +489,18 @@ static void commit_all(struct db *db, struct commit_row *rest)
 	}
 }
 
+/* Under the lock: waits for a row, then for its group. */
+static void gather(struct commit *c)
+{
+	int64_t until;
+
+	while (!c->first && !c->closing)
+		cond_wait(&c->filled, &c->lock);
+	until = clock_monotonic_ns() + GATHER_NS;
+	while (!is_group(c) && cond_wait_until(&c->filled, &c->lock, until))
+		;
+}
+
 static void run(void *ctx)
 {
 	struct db *db = ctx;
@@ -440,8 +509,8 @@ static void run(void *ctx)
 
 	for (;;) { /* until closed and empty */
 		mutex_lock(&c->lock);
-		while (!c->first && !c->closing)
-			cond_wait(&c->filled, &c->lock);
+		gather(c);
+		c->taken_n = c->queued_n;
 		rows = take_all(c);
 		metric_set(&queue_bytes, NULL, (double)c->bytes);
 		mutex_unlock(&c->lock);

@@ -188,10 +188,15 @@ void head_unpin(struct db *db, struct window *w)
 
 void head_unpin_writer(struct db *db, struct window *w)
 {
+	head_unpin_writers(db, w, 1);
+}
+
+void head_unpin_writers(struct db *db, struct window *w, unsigned n)
+{
 	mutex_lock(&db->lock);
-	assert(w->writers && w->pins >= w->writers);
-	w->writers--;
-	w->pins--;
+	assert(w->writers >= n && w->pins >= w->writers);
+	w->writers -= n;
+	w->pins -= n;
 	cond_broadcast(&db->changed);
 	mutex_unlock(&db->lock);
 }

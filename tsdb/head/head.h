@@ -15,6 +15,7 @@ MUST_CHECK enum err_code head_pin(
 	struct db *db, int64_t ts_ns, struct window **out, struct err *err);
 void head_unpin(struct db *db, struct window *w);
 void head_unpin_writer(struct db *db, struct window *w); /* a pin of head_pin */
+void head_unpin_writers(struct db *db, struct window *w, unsigned n); /* n of them */
 /* Removes a window that was taken out of the list, once it has no pins; `why` for the log and
  * metric. Its files stay if the database closes meanwhile. */
 void head_remove(struct db *db, struct window *w, const char *why);

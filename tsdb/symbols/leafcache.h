@@ -4,7 +4,8 @@
  * A lookup of a whole stack is one cache line, known before any node is, so lookups of many stacks
  * wait for memory together; the node map needs one lookup per frame, each with the answer of the
  * one before. The answer is a guess: the caller compares its nodes with the stack. Buckets of four;
- * the oldest is replaced. An empty cache only costs time.
+ * the one that was not used for longest is replaced, about: stacks of each scrape stay, though more
+ * that come once pass through. An empty cache only costs time.
  *
  * Threads: the partition's writer.
  */
@@ -22,14 +23,6 @@ struct leafcache {
 	unsigned shift; /* 64 - log2(buckets) */
 };
 
-/* The hash of a stack, built from its root to its leaf. */
-static inline uint64_t leafcache_hash(uint64_t above, uint32_t location)
-{
-	uint64_t h = (above + location + 1) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return h ^ h >> 32;
-}
-
 static inline uint64_t *leafcache_bucket(const struct leafcache *c, uint64_t hash)
 {
 	return c->slots + (hash * UINT64_C(0xd6e8feb86659fd93) >> c->shift) * LEAFCACHE_WAYS;
@@ -44,6 +37,27 @@ static inline uint32_t leafcache_find(const struct leafcache *c, uint64_t hash)
 		if (b[i] >> 32 == (uint32_t)hash)
 			return (uint32_t)b[i];
 	return 0;
+}
+
+/* The same; what is found in the bucket's second half goes to its front. */
+static inline uint32_t leafcache_take(struct leafcache *c, uint64_t hash)
+{
+	uint64_t *b = leafcache_bucket(c, hash), slot = 0;
+	unsigned way = 0;
+
+	/* All four: which one it is cannot be predicted. */
+	for (unsigned i = LEAFCACHE_WAYS; i-- > 0;) {
+		bool is = b[i] >> 32 == (uint32_t)hash;
+
+		slot = is ? b[i] : slot;
+		way = is ? i : way;
+	}
+	if (way >= LEAFCACHE_WAYS / 2) {
+		for (; way > 0; way--)
+			b[way] = b[way - 1];
+		b[0] = slot;
+	}
+	return (uint32_t)slot;
 }
 
 static inline void leafcache_add(struct leafcache *c, uint64_t hash, uint32_t node)

@@ -26,13 +26,29 @@ struct stack_nodes {
 	const struct segvec *items, *heads;
 };
 
+static inline uint32_t stack_item(struct stack_nodes v, uint32_t id)
+{
+	return *(const uint32_t *)segvec_at_of(v.items, id, sizeof(uint32_t));
+}
+
+static inline struct stack_node stack_node_of(struct stack_nodes v, uint32_t id, uint32_t item)
+{
+	if (item & 1)
+		return *(const struct stack_node *)segvec_at_of(
+			v.heads, item >> 1, sizeof(struct stack_node));
+	return (struct stack_node){ item ? id - 1 : 0, item >> 1 };
+}
+
 static inline struct stack_node stack_node_at(struct stack_nodes v, uint32_t id)
 {
-	uint32_t item = *(const uint32_t *)segvec_at(v.items, id);
+	return stack_node_of(v, id, stack_item(v, id));
+}
 
-	if (item & 1)
-		return *(const struct stack_node *)segvec_at(v.heads, item >> 1);
-	return (struct stack_node){ item ? id - 1 : 0, item >> 1 };
+/* The item of a node, with *n that end with it: those of the ids below lie before it. */
+static inline const uint32_t *stack_items(struct stack_nodes v, uint32_t id, uint32_t *n)
+{
+	*n = (uint32_t)segvec_place(id).at + 1;
+	return segvec_at_of(v.items, id, sizeof(uint32_t));
 }
 
 struct nodemap {
@@ -51,7 +67,7 @@ static inline uint32_t nodemap_find(
 	const struct nodemap *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
 {
 	uint64_t hash = nodemap_hash(parent, location), slot;
-	uint32_t behind = *(const uint32_t *)segvec_at(nodes.items, parent + 1);
+	uint32_t behind = stack_item(nodes, parent + 1);
 	size_t mask, i;
 
 	/* A hole is 0, which no location gives. */
@@ -70,6 +86,15 @@ static inline uint32_t nodemap_find(
 			return (uint32_t)slot;
 	}
 	return 0;
+}
+
+/* Of what nodemap_find reads first. */
+static inline void nodemap_prefetch(
+	const struct nodemap *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
+{
+	__builtin_prefetch(segvec_at_of(nodes.items, parent + 1, sizeof(uint32_t)));
+	if (m->slots)
+		__builtin_prefetch(&m->slots[nodemap_hash(parent, location) >> m->shift]);
 }
 
 /* Adds what was not found; the node is in `nodes` already. False: out of memory, nothing changed.

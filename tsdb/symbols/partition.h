@@ -77,6 +77,19 @@ static inline struct stack_nodes partition_nodes(const struct partition *p)
 	return (struct stack_nodes){ &p->vec[SYM_NODE], &p->heads };
 }
 
+/* A string of the partition, as it was stored: behind its length. */
+static inline struct str sym_text(const void *text)
+{
+	const unsigned char *at = text;
+	size_t n = 0;
+
+	for (unsigned shift = 0;; shift += 7) {
+		n |= (size_t)(*at & 127) << shift;
+		if (*at++ < 128)
+			return (struct str){ (const char *)at, n };
+	}
+}
+
 MUST_CHECK enum err_code partition_open(struct str name, uint32_t id, uint32_t index,
 	const struct symbol_limits *limits, struct partition **out, struct err *err);
 void partition_close(struct partition *p);
@@ -96,6 +109,10 @@ MUST_CHECK enum err_code sym_intern_location(
 	struct partition *p, const struct sym_location *l, uint32_t *id, struct err *err);
 MUST_CHECK enum err_code sym_intern_node(
 	struct partition *p, uint32_t parent, uint32_t location, uint32_t *id, struct err *err);
+/* A node that is not there. distinct: no function of the location is in the parent's stack, and
+ * none twice in the location; false: the caller does not know. */
+MUST_CHECK enum err_code sym_add_node(struct partition *p, uint32_t parent, uint32_t location,
+	bool distinct, uint32_t *id, struct err *err);
 /* set->v is in canonical order (sym_label_set_sort). */
 MUST_CHECK enum err_code sym_intern_label_set(struct partition *p, const struct sym_label_set *set,
 	uint32_t *id, bool *overflow, struct err *err);

@@ -41,11 +41,11 @@ struct segvec_place {
 static inline struct segvec_place segvec_place(uint32_t id)
 {
 	uint64_t i = (uint64_t)id + (1u << SEGVEC_FIRST_LOG2);
-	unsigned shift = 61u - (unsigned)__builtin_clzll(i);
+	unsigned shift = (63u ^ (unsigned)__builtin_clzll(i)) - 2, quarter = (unsigned)(i >> shift);
 
-	/* The two bits behind the highest one tell which quarter of the doubling. */
-	return (struct segvec_place){ (shift - (SEGVEC_FIRST_LOG2 - 2)) * 4 + (i >> shift & 3), shift,
-		i & (((size_t)1 << shift) - 1) };
+	/* The two bits behind the highest one tell which quarter of the doubling: 4 to 7. */
+	return (struct segvec_place){ shift * 4 + quarter - (SEGVEC_FIRST_LOG2 - 1) * 4, shift,
+		i - ((uint64_t)quarter << shift) };
 }
 
 void segvec_init(struct segvec *v, size_t item_bytes);
@@ -56,15 +56,20 @@ static inline uint32_t segvec_n(const struct segvec *v)
 	return atomic_load_explicit(&v->n, memory_order_acquire);
 }
 
-/* Never NULL: an id without storage gives an item of zero bytes. */
-static inline const void *segvec_at(const struct segvec *v, uint32_t id)
+/* Never NULL: an id without storage gives an item of zero bytes. bytes: of an item, a constant. */
+static inline const void *segvec_at_of(const struct segvec *v, uint32_t id, size_t bytes)
 {
 	struct segvec_place p = segvec_place(id);
 	const unsigned char *c = atomic_load_explicit(&v->chunk[p.chunk], memory_order_acquire);
 
 	if (__builtin_expect(!c, 0))
 		return segvec_zero;
-	return c + p.at * v->item_bytes;
+	return c + p.at * bytes;
+}
+
+static inline const void *segvec_at(const struct segvec *v, uint32_t id)
+{
+	return segvec_at_of(v, id, v->item_bytes);
 }
 
 /* The item was put, all of it. */

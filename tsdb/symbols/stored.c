@@ -144,15 +144,23 @@ static void add_location(const struct partition *p, struct stored_symbols *s,
 	}
 }
 
+/* Leaf first; the new ids ascend then, as they were given. */
 static void add_stack(const struct partition *p, struct stored_symbols *s, struct new_symbols *new,
 	uint32_t id, bool *ok)
 {
-	struct sym_node n;
+	const struct stack_nodes nodes = partition_nodes(p);
+	uint32_t first = new->n[SYM_NODE], last;
+	struct stack_node n;
 
 	/* A stored node has its ancestors stored. */
 	for (; id && *ok && add_id(s, new, SYM_NODE, id, ok); id = n.parent) {
-		n = sym_node(p, id);
-		add_location(p, s, new, n.location, ok);
+		n = stack_node_at(nodes, id);
+		add_location(p, s, new, (n.tag >> 1) - 1, ok);
+	}
+	for (last = new->n[SYM_NODE]; first + 1 < last; first++, last--) {
+		id = new->ids[SYM_NODE][first];
+		new->ids[SYM_NODE][first] = new->ids[SYM_NODE][last - 1];
+		new->ids[SYM_NODE][last - 1] = id;
 	}
 }
 

@@ -523,20 +523,26 @@ static bool is_recursive(const struct partition *p, uint32_t parent, uint32_t lo
 	return false;
 }
 
-enum err_code sym_intern_node(
-	struct partition *p, uint32_t parent, uint32_t location, uint32_t *id, struct err *err)
+enum err_code sym_add_node(struct partition *p, uint32_t parent, uint32_t location, bool distinct,
+	uint32_t *id, struct err *err)
 {
+	bool recursive = !distinct && is_recursive(p, parent, location);
 	enum err_code rc;
 
-	if ((*id = nodemap_find(&p->nodes, partition_nodes(p), parent, location)))
-		return ERR_OK;
 	assert(p->lookup && sym_exists(p, SYM_LOCATION, location));
 	assert(parent == 0 || sym_exists(p, SYM_NODE, parent));
 	if ((rc = check_room(p, SYM_NODE, err)))
 		return rc;
 	*id = p->next[SYM_NODE]++;
-	return put(p, SYM_NODE, 0, *id, &(union sym_content){ .node = { parent, location } },
-		is_recursive(p, parent, location), err);
+	return put(
+		p, SYM_NODE, 0, *id, &(union sym_content){ .node = { parent, location } }, recursive, err);
+}
+
+enum err_code sym_intern_node(
+	struct partition *p, uint32_t parent, uint32_t location, uint32_t *id, struct err *err)
+{
+	*id = nodemap_find(&p->nodes, partition_nodes(p), parent, location);
+	return *id ? ERR_OK : sym_add_node(p, parent, location, false, id, err);
 }
 
 /* ---- loading ---- */

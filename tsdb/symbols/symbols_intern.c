@@ -2,9 +2,9 @@
 
 #include <inttypes.h>
 
-/* Turns a profile into ids. Only content that samples use is looked up, each once: arrays of ids
- * lie beside the profile's indexes. */
-static uint32_t *id_array(struct arena *a, uint32_t n)
+/* Turns a profile into ids. Only content that samples use is added, each looked up once: arrays of
+ * ids lie beside the profile's indexes. */
+uint32_t *intern_ids(struct arena *a, uint32_t n)
 {
 	uint32_t *v = arena_alloc_raw(a, n ? n : 1, sizeof(*v));
 
@@ -45,110 +45,14 @@ static enum err_code function_id(struct intern *in, uint32_t at, uint32_t *id)
 	return ERR_OK;
 }
 
-/* Most locations are known already. Then comparing the names with those of the candidate is quicker
- * than looking up each by its hash. */
-static bool same_string(struct intern *in, uint32_t at, uint32_t id)
-{
-	if (in->strings[at] == SYM_NONE && str_eq(sym_string(in->p, id), in->f->strings[at]))
-		in->strings[at] = id;
-	return in->strings[at] == id;
-}
-
-static bool same_function(struct intern *in, uint32_t at, uint32_t id)
-{
-	const struct pprof_function *from = &in->f->functions[at];
-	const struct sym_function *f = sym_function(in->p, id);
-
-	if (in->functions[at] == SYM_NONE && f->start_line == from->start_line &&
-		same_string(in, from->name, f->name) &&
-		same_string(in, from->system_name, f->system_name) &&
-		same_string(in, from->filename, f->filename))
-		in->functions[at] = id;
-	return in->functions[at] == id;
-}
-
-/* Address, mapping and lines: the key of a location. */
-static struct sym_location location_of(
-	const struct intern *in, const struct pprof_location *from, const struct sym_line *first)
-{
-	struct sym_location l = { .address = from->address,
-		.mapping = SYM_NONE,
-		.is_folded = from->is_folded,
-		.lines_n = from->line_n,
-		.lines = first };
-
-	if (from->mapping != PPROF_NONE) {
-		l.mapping = in->mappings[from->mapping];
-		l.address -= in->f->mappings[from->mapping].start;
-	}
-	return l;
-}
-
-/*
- * Finds the candidate for each location and prefetches all that the comparison reads. One location
- * after the other would wait six times: for map, location, line, function, string, text.
- */
-static enum err_code guess_locations(struct intern *in)
-{
-	uint32_t n = in->f->locations_n, *guess = id_array(in->arena, n);
-	uint64_t *hashes = arena_alloc_raw(in->arena, (size_t)n + 1, sizeof(*hashes));
-	const struct partition *p = in->p;
-	const struct sym_location *l;
-
-	if (!guess || !hashes)
-		return intern_nomem(in);
-	for (uint32_t i = 0; i < n; i++) {
-		const struct pprof_location *from = &in->f->locations[i];
-		struct sym_line first = { 0 };
-		struct sym_location key = location_of(in, from, &first);
-
-		if (from->line_n)
-			first.line = in->f->lines[from->line_first].line;
-		hashes[i] = sym_hint_hash(&key);
-		sym_hint_prefetch(p, hashes[i]);
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		guess[i] = sym_hint_guess(p, hashes[i]);
-		__builtin_prefetch(sym_location(p, guess[i]));
-	}
-	for (uint32_t i = 0; i < n; i++)
-		__builtin_prefetch(sym_location(p, guess[i])->lines);
-	for (uint32_t i = 0; i < n; i++)
-		if ((l = sym_location(p, guess[i]))->lines_n)
-			__builtin_prefetch(sym_function(p, l->lines->function));
-	for (uint32_t i = 0; i < n; i++)
-		if ((l = sym_location(p, guess[i]))->lines_n)
-			__builtin_prefetch(sym_string(p, sym_function(p, l->lines->function)->name).ptr);
-	in->guess = guess;
-	return ERR_OK;
-}
-
-static bool is_location(
-	struct intern *in, const struct pprof_location *from, const struct sym_location *l, uint32_t id)
-{
-	const struct pprof_line *lines = in->f->lines + from->line_first;
-	const struct sym_location *known = sym_location(in->p, id);
-
-	if (known->address != l->address || known->mapping != l->mapping ||
-		known->lines_n != l->lines_n || known->is_folded != l->is_folded)
-		return false;
-	for (uint32_t i = 0; i < from->line_n; i++)
-		if (known->lines[i].line != lines[i].line || known->lines[i].column != lines[i].column ||
-			!same_function(in, lines[i].function, known->lines[i].function))
-			return false;
-	return true;
-}
-
 enum err_code intern_location(struct intern *in, uint32_t at, uint32_t *id)
 {
 	const struct pprof_location *from = &in->f->locations[at];
-	struct sym_location l = location_of(in, from, NULL);
+	struct sym_location l = intern_location_key(in, from, NULL);
 	enum err_code rc;
 
-	if (in->guess[at] != MAP_NONE && is_location(in, from, &l, in->guess[at])) {
-		*id = in->locations[at] = in->guess[at];
+	if ((*id = known_location(in, at)) != SYM_NONE)
 		return ERR_OK;
-	}
 	if (from->line_n > in->lines_cap) {
 		if (!(in->lines = arena_alloc_raw(in->arena, (size_t)from->line_n * 2, sizeof(*in->lines))))
 			return intern_nomem(in);
@@ -287,10 +191,10 @@ enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
 	if (f->types_n > SYM_TYPES_MAX)
 		return err_set(err, ERR_LIMIT, "profile has %" PRIu32 " sample types, limit %u", f->types_n,
 			SYM_TYPES_MAX);
-	in.strings = id_array(a, f->strings_n);
-	in.mappings = id_array(a, f->mappings_n);
-	in.functions = id_array(a, f->functions_n);
-	in.locations = id_array(a, f->locations_n);
+	in.strings = intern_ids(a, f->strings_n);
+	in.mappings = intern_ids(a, f->mappings_n);
+	in.functions = intern_ids(a, f->functions_n);
+	in.locations = intern_ids(a, f->locations_n);
 	out->keys = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*out->keys));
 	out->samples = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*out->samples));
 	keys_tmp = arena_alloc_raw(a, (size_t)f->samples_n + 1, sizeof(*keys_tmp));
@@ -299,7 +203,7 @@ enum err_code sym_intern_profile(struct partition *p, const struct pprof *f,
 		!out->samples || !keys_tmp || !samples_tmp)
 		return intern_nomem(&in);
 	if ((rc = mapping_ids(&in)) || (rc = header_id(&in, kinds, &out->header)) ||
-		(rc = guess_locations(&in)) || (rc = intern_samples(&in, out)))
+		(rc = known_find(&in)) || (rc = intern_samples(&in, out)))
 		return rc;
 	sort_keys(out->keys, out->samples, out->n, keys_tmp, samples_tmp);
 	return ERR_OK;

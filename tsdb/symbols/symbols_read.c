@@ -44,29 +44,16 @@ uint32_t sym_strings_n(const struct partition *p)
 	return segvec_n(&shared(p)->vec[SYM_STRING]);
 }
 
-/* As text_dup wrote it. */
-static struct str text_at(const void *text)
-{
-	const unsigned char *at = text;
-	size_t n = 0;
-
-	for (unsigned shift = 0;; shift += 7) {
-		n |= (size_t)(*at & 127) << shift;
-		if (*at++ < 128)
-			return (struct str){ (const char *)at, n };
-	}
-}
-
 struct str sym_string(const struct partition *p, uint32_t id)
 {
 	const void *at = *(const void *const *)segvec_at(&shared(p)->vec[SYM_STRING], id);
 
-	return at ? text_at(at) : STR("");
+	return at ? sym_text(at) : STR("");
 }
 
 struct str sym_function_name(const struct partition *p, const struct sym_function *f)
 {
-	return __builtin_expect(f->shown != NULL, 0) ? text_at(f->shown) : sym_string(p, f->name);
+	return __builtin_expect(f->shown != NULL, 0) ? sym_text(f->shown) : sym_string(p, f->name);
 }
 
 bool sym_has_shown(const struct partition *p)

@@ -1,17 +1,30 @@
 #include "tsdb/symbols/intern.h"
 
 /*
- * Successive stacks of a profile mostly share their outer frames, so each begins where it differs
- * from the one before. Two passes: the first hashes the locations of each stack, from the root, and
- * prefetches the cache line where its leaf may be. The second takes that leaf, if its nodes are the
- * stack's, or else walks the node map. Measured on 20 services: half of an
- * append's time was waiting for the node map's memory.
+ * A stack is looked up whole, by a hash of its locations. One pass hashes all stacks and prefetches
+ * the cache lines where their leaves may be; a second one takes each leaf, if its nodes are the
+ * stack's, or else walks the node map. Measured on 20 services: half of an append's time was
+ * waiting for the node map's memory.
+ *
+ * Going up from a guess ends where an earlier stack of the profile had come by: if both have the
+ * same locations from there to the root, the rest is right. Most stacks end there after one or two
+ * steps off the runs of neighbouring nodes, where each costs a cache line and a wrong prediction.
  */
 struct look {
 	uint64_t hash;
-	uint32_t sample, shared; /* frames from the root that equal those of the lookup before */
-	uint32_t guess;
+	uint32_t sample, guess;
+	uint32_t known, known_n; /* without a guess: the deepest node that is there, and its depth */
 };
+
+/* The upper part of a stack that was found: the node of its lowest frame. */
+struct upper {
+	uint32_t node; /* 0: free */
+	uint32_t n; /* frames */
+	uint32_t end; /* of the stack in location_ids */
+};
+
+#define UPPERS_MAX 4096u
+#define UPPERS_NEW_MAX 8u /* of one stack */
 
 static bool is_zero(const int64_t *values, uint32_t n)
 {
@@ -34,22 +47,24 @@ static uint32_t frames_shared(
 	return k;
 }
 
+/* Each frame counts by itself: no multiplication waits for the one before. */
 static enum err_code look_at(struct intern *in, const struct pprof_sample *s, struct look *l)
 {
-	const uint32_t *ids = in->f->location_ids + s->location_first;
-	uint64_t hash = l->shared ? in->hashes[l->shared - 1] : 0;
+	const uint32_t *ids = in->f->location_ids + s->location_first, *locations = in->locations;
+	const uint64_t *weights = in->weights;
+	uint32_t n = s->location_n, location;
+	uint64_t hash = n;
 	enum err_code rc;
 
-	for (uint32_t k = l->shared; k < s->location_n; k++) {
-		uint32_t at = ids[s->location_n - 1 - k], location = in->locations[at];
-
-		if (location == SYM_NONE && (rc = intern_location(in, at, &location)))
+	for (uint32_t k = 0; k < n; k++) {
+		location = locations[ids[k]];
+		if (__builtin_expect(location == SYM_NONE, 0) &&
+			(rc = intern_location(in, ids[k], &location)))
 			return rc;
-		hash = leafcache_hash(hash, location);
-		in->hashes[k] = hash;
+		hash += ((uint64_t)location + 1) * weights[k];
 	}
-	l->hash = hash;
-	__builtin_prefetch(leafcache_bucket(&in->p->leaves, hash));
+	l->hash = hash ^ hash >> 32;
+	__builtin_prefetch(leafcache_bucket(&in->p->leaves, l->hash));
 	return ERR_OK;
 }
 
@@ -63,81 +78,270 @@ static bool reserve_leaves(struct intern *in)
 	return ok;
 }
 
+static enum err_code make_room(struct intern *in, uint32_t depth)
+{
+	unsigned log2 = 4;
+
+	while (1u << log2 < in->looks_n && 1u << log2 < UPPERS_MAX)
+		log2++;
+	in->uppers_shift = 32 - log2;
+	in->weights = arena_alloc_raw(in->arena, (size_t)depth + 1, sizeof(*in->weights));
+	in->path = arena_alloc_raw(in->arena, (size_t)depth + 1, sizeof(*in->path));
+	in->marks = arena_array(in->arena, uint64_t, (size_t)in->f->locations_n + 1);
+	in->uppers = arena_array(in->arena, struct upper, (size_t)1 << log2);
+	if (!in->weights || !in->path || !in->marks || !in->uppers || !reserve_leaves(in))
+		return intern_nomem(in);
+	for (uint32_t k = 0; k < depth; k++)
+		in->weights[k] = hash_u64(k + 1) | 1;
+	return ERR_OK;
+}
+
 /* The samples that have a value. */
 static enum err_code look_at_all(struct intern *in)
 {
 	const struct pprof *f = in->f;
-	const struct pprof_sample *before = NULL;
 	uint32_t depth = 0;
 	enum err_code rc;
 
 	for (uint32_t i = 0; i < f->samples_n; i++) {
-		const struct pprof_sample *s = &f->samples[i];
-
 		if (is_zero(f->values + (size_t)i * f->types_n, f->types_n))
 			continue;
-		if (s->location_n > depth)
-			depth = s->location_n;
-		in->looks[in->looks_n++] = (struct look){ .sample = i,
-			.shared = before ? frames_shared(f->location_ids, before, s) : 0 };
-		before = s;
+		if (f->samples[i].location_n > depth)
+			depth = f->samples[i].location_n;
+		in->looks[in->looks_n++] = (struct look){ .sample = i };
 	}
-	in->hashes = arena_alloc_raw(in->arena, (size_t)depth + 1, sizeof(*in->hashes));
-	in->path = arena_alloc_raw(in->arena, (size_t)depth + 1, sizeof(*in->path));
-	if (!in->hashes || !in->path || !reserve_leaves(in))
-		return intern_nomem(in);
+	if ((rc = make_room(in, depth)))
+		return rc;
 	for (uint32_t i = 0; i < in->looks_n; i++)
 		if ((rc = look_at(in, &f->samples[in->looks[i].sample], &in->looks[i])))
 			return rc;
 	for (uint32_t i = 0; i < in->looks_n; i++) {
 		struct look *l = &in->looks[i];
 
-		l->guess = leafcache_find(&in->p->leaves, l->hash);
+		l->guess = leafcache_take(&in->p->leaves, l->hash);
 		__builtin_prefetch(segvec_at(&in->p->vec[SYM_NODE], l->guess));
 	}
 	return ERR_OK;
 }
 
-/* The nodes from the guess upwards, as far as the path is not that of the stack before. */
-static bool is_guess(struct intern *in, const struct pprof_sample *s, const struct look *l)
+/* ---- stacks that are there ---- */
+
+static struct upper *upper_at(const struct intern *in, uint32_t node)
+{
+	return &in->uppers[node * UINT32_C(0x9e3779b1) >> in->uppers_shift];
+}
+
+static bool is_upper(
+	const struct intern *in, const struct pprof_sample *s, uint32_t node, uint32_t n)
+{
+	const struct upper *u = upper_at(in, node);
+	const uint32_t *ids = in->f->location_ids;
+
+	return u->node == node && u->n == n &&
+		!memcmp(ids + s->location_first + s->location_n - n, ids + u->end - n, n * sizeof(*ids));
+}
+
+/* The stack's frames from *done on while the nodes lie directly behind their parents; *item is that
+ * of the first which does not. False: a node is not the frame's. */
+static bool go_up_run(const struct intern *in, const struct pprof_sample *s, uint32_t *done,
+	uint32_t *at, uint32_t *item)
+{
+	const uint32_t *ids = in->f->location_ids + s->location_first, *locations = in->locations;
+	uint32_t i = *done, left = s->location_n - i, run;
+	const uint32_t *items = stack_items(partition_nodes(in->p), *at, &run);
+	const uint32_t *last = items - (run < left ? run : left);
+
+	for (; items != last && !(*items & 1); items--, i++)
+		if ((*items & ~2u) != (locations[ids[i]] + 1) << 2)
+			return false;
+	*at -= i - *done;
+	*done = i;
+	*item = items != last ? *items : 0;
+	return true;
+}
+
+/* The nodes from the guess upwards are the stack's. */
+static bool is_guess(struct intern *in, const struct pprof_sample *s, uint32_t guess)
 {
 	const uint32_t *ids = in->f->location_ids + s->location_first;
-	uint32_t at = l->guess, own = s->location_n - l->shared;
+	uint32_t at = guess, n = s->location_n, i = 0, new_n = 0, item;
 	const struct stack_nodes nodes = partition_nodes(in->p);
-	struct stack_node n;
+	struct upper new[UPPERS_NEW_MAX];
+	struct stack_node node;
 
-	for (uint32_t i = 0; i < own; i++) {
-		n = stack_node_at(nodes, at);
-		if (n.tag >> 1 != in->locations[ids[i]] + 1)
+	while (i < n) {
+		if (!go_up_run(in, s, &i, &at, &item))
 			return false;
-		in->path[s->location_n - 1 - i] = at;
-		at = n.parent;
+		if (!item) /* at the root, or where the chunk of items begins */
+			continue;
+		node = stack_node_of(nodes, at, item);
+		if (node.tag >> 1 != in->locations[ids[i++]] + 1)
+			return false;
+		at = node.parent;
+		if (i < n && is_upper(in, s, at, n - i))
+			goto found;
+		if (i < n && new_n < UPPERS_NEW_MAX)
+			new[new_n++] = (struct upper){ at, n - i, s->location_first + n };
 	}
-	return at == (l->shared ? in->path[l->shared - 1] : 0);
+	if (at)
+		return false;
+found:
+	for (uint32_t k = 0; k < new_n; k++)
+		*upper_at(in, new[k].node) = new[k];
+	return true;
+}
+
+/* ---- new stacks ---- */
+
+/*
+ * Walks that wait for memory together. Each finds the deepest node that is there for its stack;
+ * each step of one prefetches what its next step reads, and then it is the others' turn.
+ */
+#define WALKERS 12u
+
+struct walker {
+	struct look *l;
+	const uint32_t *root; /* of the stack in location_ids */
+	uint32_t n;
+};
+
+static void prefetch_step(const struct intern *in, const struct walker *w)
+{
+	const struct look *l = w->l;
+
+	nodemap_prefetch(
+		&in->p->nodes, partition_nodes(in->p), l->known, in->locations[*(w->root - l->known_n)]);
+}
+
+static void walk_together(const struct intern *in, struct walker *v, unsigned n)
+{
+	const struct stack_nodes nodes = partition_nodes(in->p);
+
+	while (n)
+		for (unsigned i = 0; i < n; i++) {
+			struct look *l = v[i].l;
+			uint32_t found = nodemap_find(
+				&in->p->nodes, nodes, l->known, in->locations[*(v[i].root - l->known_n)]);
+
+			if (found) {
+				l->known = found;
+				l->known_n++;
+			}
+			if (found && l->known_n < v[i].n)
+				prefetch_step(in, &v[i]);
+			else
+				v[i--] = v[--n];
+		}
+}
+
+/* All that the cache does not have. */
+static void walk_known(const struct intern *in)
+{
+	struct walker v[WALKERS];
+	unsigned n = 0;
+
+	for (uint32_t i = 0; i < in->looks_n; i++) {
+		const struct pprof_sample *s = &in->f->samples[in->looks[i].sample];
+
+		if (in->looks[i].guess || !s->location_n)
+			continue;
+		v[n] = (struct walker){ &in->looks[i],
+			in->f->location_ids + s->location_first + s->location_n - 1, s->location_n };
+		prefetch_step(in, &v[n++]);
+		if (n == WALKERS) {
+			walk_together(in, v, n);
+			n = 0;
+		}
+	}
+	walk_together(in, v, n);
+}
+
+#define MARKS_TWICE UINT64_MAX /* a function may be twice in the location */
+
+/* A bit for each function of a location; different functions may share one. */
+static uint64_t marks_of(const struct intern *in, uint32_t at)
+{
+	const struct sym_location *l;
+	uint64_t marks = in->marks[at];
+
+	if (marks)
+		return marks;
+	l = segvec_at(&in->p->vec[SYM_LOCATION], in->locations[at]);
+	for (uint32_t i = 0; i < l->lines_n; i++)
+		marks |= UINT64_C(1) << (l->lines[i].function * UINT32_C(0x9e3779b1) >> 26);
+	if ((uint32_t)__builtin_popcountll(marks) != l->lines_n)
+		marks = MARKS_TWICE;
+	return in->marks[at] = marks;
+}
+
+/* Nodes from frame k on, all new: whether a function recurs is only looked up where it may. */
+static enum err_code add_nodes(
+	struct intern *in, const struct pprof_sample *s, uint32_t k, uint32_t *at)
+{
+	const uint32_t *root = in->f->location_ids + s->location_first + s->location_n - 1;
+	uint64_t above = 0, marks;
+	enum err_code rc;
+
+	for (uint32_t i = 0; i < k; i++)
+		above |= marks_of(in, *(root - i));
+	for (; k < s->location_n; k++) {
+		marks = marks_of(in, *(root - k));
+		if ((rc = sym_add_node(in->p, *at, in->locations[*(root - k)],
+				 marks != MARKS_TWICE && !(marks & above), at, in->err)))
+			return rc;
+		in->path[k] = *at;
+		above |= marks;
+	}
+	return ERR_OK;
+}
+
+/*
+ * Begins where it differs from the one before that was walked, or below what was known before any
+ * was added, whichever is deeper. So the path is only needed below what was known: stacks that
+ * share frames have at least as many of them known. A stack with a wrong guess was not looked up
+ * then: it begins at the root.
+ */
+static enum err_code walk(
+	struct intern *in, const struct pprof_sample *s, const struct look *l, uint32_t *id)
+{
+	const uint32_t *root = in->f->location_ids + s->location_first + s->location_n - 1;
+	const struct stack_nodes nodes = partition_nodes(in->p);
+	uint32_t k = l->known_n, at = l->known, shared, found;
+
+	shared = in->walked && !l->guess ? frames_shared(in->f->location_ids, in->walked, s) : 0;
+	if (shared > k) {
+		k = shared;
+		at = in->path[k - 1];
+	}
+	in->walked = s;
+	for (; k < s->location_n; k++) {
+		found = nodemap_find(&in->p->nodes, nodes, at, in->locations[*(root - k)]);
+		if (!found)
+			break;
+		at = in->path[k] = found;
+	}
+	*id = at;
+	/* A new node has no children. */
+	return add_nodes(in, s, k, id);
 }
 
 static enum err_code stack_id(
 	struct intern *in, const struct pprof_sample *s, const struct look *l, uint32_t *id)
 {
-	const uint32_t *ids = in->f->location_ids + s->location_first;
-	uint32_t at = l->shared ? in->path[l->shared - 1] : 0;
 	enum err_code rc;
 
-	*id = l->shared == s->location_n ? at : l->guess;
-	if (l->shared == s->location_n || (l->guess && is_guess(in, s, l)))
+	*id = 0;
+	if (!s->location_n)
 		return ERR_OK;
-	for (uint32_t k = l->shared; k < s->location_n; k++) {
-		if ((rc = sym_intern_node(
-				 in->p, at, in->locations[ids[s->location_n - 1 - k]], &at, in->err)))
-			return rc;
-		in->path[k] = at;
-	}
-	*id = at;
-	leafcache_add(&in->p->leaves, l->hash, at);
+	/* It may have been added since it was looked at. */
+	*id = l->guess ? l->guess : leafcache_find(&in->p->leaves, l->hash);
+	if (*id && is_guess(in, s, *id))
+		return ERR_OK;
+	if ((rc = walk(in, s, l, id)))
+		return rc;
+	leafcache_add(&in->p->leaves, l->hash, *id);
 	return ERR_OK;
 }
-
-/* ---- samples ---- */
 
 /* ---- label sets ---- */
 
@@ -218,6 +422,7 @@ enum err_code intern_samples(struct intern *in, struct interned *out)
 		return intern_nomem(in);
 	if ((rc = look_at_all(in)))
 		return rc;
+	walk_known(in);
 	for (uint32_t i = 0; i < in->looks_n; i++) {
 		const struct pprof_sample *s = &in->f->samples[in->looks[i].sample];
 		uint32_t stack, set = 0;

@@ -15,6 +15,16 @@ static int id_cmp(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Nodes come sorted, mostly. */
+static void sort_ids(uint32_t *ids, uint32_t n)
+{
+	for (uint32_t i = 1; i < n; i++)
+		if (ids[i] < ids[i - 1]) {
+			qsort(ids, n, sizeof(*ids), id_cmp);
+			return;
+		}
+}
+
 static void add_mapping(struct buf *out, const struct sym_mapping *m)
 {
 	buf_add_varint(out, m->size);
@@ -119,7 +129,7 @@ void symbols_encode(const struct partition *p, struct new_symbols *new, struct b
 
 		if (!new->n[k])
 			continue;
-		qsort(new->ids[k], new->n[k], sizeof(*new->ids[k]), id_cmp);
+		sort_ids(new->ids[k], new->n[k]);
 		buf_add_char(out, (char)k);
 		buf_add_varint(out, new->n[k]);
 		for (uint32_t i = 0; i < new->n[k]; i++) {
