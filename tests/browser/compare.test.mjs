@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
+	addressHas,
 	closeBrowser,
 	fixedWindow,
 	flameReady,
@@ -121,7 +122,7 @@ test("presets are addresses", async (t) => {
 		await page.getByRole("button", { name, exact: true }).click();
 		await page.waitForFunction(ready);
 		const [b, n] = await marks();
-		assert.equal(params(page).base, V2, "both sides have the new one's query");
+		await addressHas(page, { base: V2 });
 		assert.ok(await page.getByRole("button", { name, exact: true }).getAttribute("aria-pressed"));
 		return { b, n, width: n.end - n.start, away: n.start - b.start };
 	};

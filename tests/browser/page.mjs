@@ -97,6 +97,10 @@ export async function fleetTotal(query, start, end) {
 
 export const params = (page) => Object.fromEntries(new URL(page.url()).searchParams);
 
+/** Waits until the address has these parameters; undefined: it lacks one. The browser reports an address after the page set it. */
+export const addressHas = (page, want) =>
+	page.waitForURL((u) => Object.entries(want).every(([key, value]) => (u.searchParams.get(key) ?? undefined) === value));
+
 /** A window with fixed ends, so that the page and the test ask the same. */
 export function fixedWindow(seconds) {
 	const to = Math.floor(Date.now() / 1000) - 3; // profiles that ended by then are stored

@@ -3,6 +3,7 @@
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 import {
+	addressHas,
 	api,
 	closeBrowser,
 	decode,
@@ -11,7 +12,6 @@ import {
 	FLEET,
 	HEAP_ALONE,
 	openPage,
-	params,
 	shot,
 	startServer,
 } from "./page.mjs";
@@ -66,7 +66,7 @@ test("service discovery: labels before and after, and why", async (t) => {
 	assert.match(await head(page, "few").innerText(), /1 \/ 1 active/);
 	assert.match(await head(page, "many").innerText(), /3,000 \/ 3,002 active/);
 	await head(page, "few").click();
-	assert.equal(params(page).opened, "few");
+	await addressHas(page, { opened: "few" });
 	const data = await api(server.base, "targets", { state: "any", scrapePool: "few" });
 	const [one] = data.activeTargets;
 	const row = pool(page, "few").locator("tbody tr").first();
@@ -90,7 +90,7 @@ test("service discovery: labels before and after, and why", async (t) => {
 	await shot(page, "discovery");
 
 	await page.getByRole("button", { name: "Dropped", exact: true }).click();
-	assert.equal(params(page).state, "dropped");
+	await addressHas(page, { state: "dropped" });
 	await pool(page, "few").waitFor({ state: "detached" });
 	assert.equal(await pool(page, "many").locator("tbody tr").count(), 2);
 	await pool(page, "many").getByRole("button", { name: "why" }).first().click();
@@ -116,7 +116,7 @@ test("three thousand targets do not stall the page", async (t) => {
 	await page.getByLabel("Filter targets").pressSequentially("127.0.0.1:22999");
 	await page.waitForFunction(() => document.querySelectorAll("td.url").length === 1);
 	assert.match(await endpoints.first().innerText(), /127\.0\.0\.1:22999/);
-	assert.equal(params(page).filter, "127.0.0.1:22999");
+	await addressHas(page, { filter: "127.0.0.1:22999" });
 	// The quickest of five counts, because other programs may use the processor.
 	const took = await page.evaluate(async () => {
 		const input = document.querySelector("input[aria-label='Filter targets']");
@@ -177,7 +177,7 @@ test("keys: help, search, and from page to page", async (t) => {
 	await page.keyboard.press("/");
 	assert.equal(await page.evaluate(() => document.activeElement.ariaLabel), FILTER);
 	await page.keyboard.type("g?/x");
-	assert.equal(params(page).filter, "g?/x", "what is typed is text");
+	await addressHas(page, { filter: "g?/x" }); // what is typed is text
 	assert.equal(await page.getByRole("dialog").count(), 0);
 	assert.deepEqual(problems, []);
 });
@@ -361,7 +361,7 @@ test("the tree of calls, by keyboard, has the API's numbers", async (t) => {
 	});
 	assert.equal(at, children[1].name);
 	await page.keyboard.press("Enter");
-	assert.equal(params(page).pick, at, "Enter highlights");
+	await addressHas(page, { pick: at });
 	await page.keyboard.press("*");
 	const open = (await shownRows(page)).filter((r) => r.level === 2 && r.expanded === "false");
 	assert.deepEqual(open, [], "all beside it are expanded");
@@ -461,7 +461,7 @@ test("status: the configuration is copied, flags are found", async (t) => {
 	assert.deepEqual(await names.allTextContents(), holding("retention"));
 	await page.getByLabel("Filter flags").fill("web.listen");
 	assert.deepEqual(await names.allTextContents(), holding("web.listen"));
-	assert.equal(params(page).filter, "web.listen");
+	await addressHas(page, { filter: "web.listen" });
 	await page.getByLabel("Filter flags").fill("no such flag");
 	await page.getByText("No flag matches").waitFor();
 	assert.deepEqual(problems, []);

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import test, { after } from "node:test";
 import {
+	addressHas,
 	closeBrowser,
 	fixedWindow,
 	flameReady,
@@ -118,14 +119,12 @@ test("a row leads to its flame graph, its top function highlighted, and to yeste
 	await loaded(page);
 	await demo.getByRole("link", { name: "Heap of demo" }).click();
 	await flameReady(page);
-	assert.equal(params(page).query, 'memory{job="demo"}');
+	await addressHas(page, { query: 'memory{job="demo"}' });
 	await page.goBack();
 	await loaded(page);
 	await demo.getByRole("link", { name: "Compare with yesterday" }).click();
 	await page.waitForURL(/compare\?/);
-	assert.equal(params(page).new, 'cpu{job="demo"}');
-	assert.equal(params(page).base, 'cpu{job="demo"}');
-	assert.equal(params(page).shift, "1d");
+	await addressHas(page, { new: 'cpu{job="demo"}', base: 'cpu{job="demo"}', shift: "1d" });
 	assert.deepEqual(problems, []);
 });
 
@@ -138,16 +137,16 @@ test("label, filter and sorting", async (t) => {
 	assert.equal(await select.inputValue(), first);
 	await select.selectOption("version");
 	await page.waitForFunction(() => window.__epi.table()?.some((r) => r.service === "v1"));
-	assert.equal(params(page).by, "version");
+	await addressHas(page, { by: "version" });
 	await page.getByLabel("Filter services").fill("v2");
 	await page.waitForFunction(() => window.__epi.table()?.length === 1);
-	assert.equal(params(page).filter, "v2");
+	await addressHas(page, { filter: "v2" });
 	assert.equal((await table(page))[0].service, "v2");
 	await page.getByLabel("Filter services").fill("");
 	await page.getByRole("columnheader", { name: "version" }).click();
 	const names = (await table(page)).map((r) => r.service);
 	assert.deepEqual(names, [...names].sort((a, b) => a.localeCompare(b)));
-	assert.equal(params(page).sort, "service");
+	await addressHas(page, { sort: "service" });
 	await page.reload();
 	await loaded(page);
 	assert.deepEqual((await table(page)).map((r) => r.service), names);
