@@ -252,7 +252,13 @@ static const char *const stepped[] = {
 };
 /* clang-format on */
 
-static void compare_steps(struct world *w, struct engine *const *many)
+/*
+ * Under TSan each of the three rounds asks a third of the queries: what races does so whatever is
+ * asked, and it takes twenty times as long.
+ */
+#define ROUND_STEP (CHECK_STEP == 1 ? 1u : 3u)
+
+static void compare_steps(struct world *w, struct engine *const *many, unsigned round)
 {
 	const int64_t widths_s[] = { 13, 433, 3 * 3600 };
 	const int64_t steps_n[] = { 20, 60, 3 };
@@ -262,12 +268,13 @@ static void compare_steps(struct world *w, struct engine *const *many)
 			.end_ns = w->t0 - 77 * NS_PER_S };
 
 		o.start_ns = o.end_ns - (steps_n[k] - 1) * o.step_ns;
-		for (size_t i = 0; i < sizeof(stepped) / sizeof(stepped[0]); i++)
+		for (size_t i = (round + k) % ROUND_STEP; i < sizeof(stepped) / sizeof(stepped[0]);
+			 i += ROUND_STEP)
 			compare(w, many, o, stepped[i]);
 	}
 }
 
-static void compare_all(struct world *w, struct engine *const *many)
+static void compare_all(struct world *w, struct engine *const *many, unsigned round)
 {
 	struct query_options once = { .t_ns = w->t0 }, labelled = once, rows = once, steps;
 
@@ -276,13 +283,13 @@ static void compare_all(struct world *w, struct engine *const *many)
 	steps = (struct query_options){
 		.step_ns = 20 * NS_PER_MIN, .start_ns = w->t0 - 7 * NS_PER_HOUR, .end_ns = w->t0
 	};
-	for (size_t i = 0; i < sizeof(queries) / sizeof(queries[0]); i++) {
+	for (size_t i = round % ROUND_STEP; i < sizeof(queries) / sizeof(queries[0]); i += ROUND_STEP) {
 		compare(w, many, once, queries[i]);
 		compare(w, many, labelled, queries[i]);
 		compare(w, many, rows, queries[i]);
 		compare(w, many, steps, queries[i]);
 	}
-	compare_steps(w, many);
+	compare_steps(w, many, round);
 }
 
 static void delete_some(struct world *w)
@@ -318,11 +325,11 @@ TEST(threads_give_what_one_gives)
 
 	if (!open_hours(&w) || !open_engines(&w, (struct engine_options){ 0 }, many))
 		return;
-	compare_all(&w, many);
+	compare_all(&w, many, 0);
 	CHECK_OK(db_compact(w.db, &err), &err);
-	compare_all(&w, many);
+	compare_all(&w, many, 1);
 	delete_some(&w);
-	compare_all(&w, many);
+	compare_all(&w, many, 2);
 	close_engines(many);
 	world_close(&w);
 }

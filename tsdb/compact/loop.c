@@ -119,12 +119,16 @@ void compaction_round(struct db *db)
 	struct err err;
 	int64_t pause;
 
-	if (clock_monotonic_ns() < k->retry_at_ns || !compaction_begin(db, false))
+	if (!compaction_begin(db, false))
 		return;
-	rc = do_all(db, &err);
-	k->failures = rc ? k->failures + 1 : 0;
-	pause = k->failures > 10 ? RETRY_MAX_NS : RETRY_FIRST_NS << k->failures;
-	k->retry_at_ns = rc ? clock_monotonic_ns() + (pause < RETRY_MAX_NS ? pause : RETRY_MAX_NS) : 0;
+	if (clock_monotonic_ns() >= k->retry_at_ns) {
+		rc = do_all(db, &err);
+		k->failures = rc ? k->failures + 1 : 0;
+		pause = k->failures > 10 ? RETRY_MAX_NS : RETRY_FIRST_NS << k->failures;
+		if (pause > RETRY_MAX_NS)
+			pause = RETRY_MAX_NS;
+		k->retry_at_ns = rc ? clock_monotonic_ns() + pause : 0;
+	}
 	compaction_end(db);
 }
 
