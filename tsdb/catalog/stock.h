@@ -13,9 +13,9 @@ MUST_CHECK enum err_code stock_open(struct db *db, struct err *err);
 /* At the start, after all windows and blocks were opened: missing ones become losses. */
 MUST_CHECK enum err_code stock_take(struct db *db, struct err *err);
 /*
- * Call add once the thing is durable, and drop before any of its files is removed. From a drop until
- * the thing is off the database's list db->blocks_files is held: a deletion, which notes what it
- * finds on the list, would put it back.
+ * Call add once the thing is durable, and drop before any of its files is removed. From a drop
+ * until the thing is off the database's list db->blocks_files is held: a deletion, which notes what
+ * it finds on the list, would put it back.
  */
 MUST_CHECK enum err_code stock_add_window(struct db *db, const struct window *w, struct err *err);
 MUST_CHECK enum err_code stock_drop_window(struct db *db, int64_t start_ns, struct err *err);
