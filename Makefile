@@ -27,7 +27,7 @@ SHELL := /bin/bash
 ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	proto proto/report \
 	discovery/sources discovery/kubernetes discovery \
-	scrape/config scrape \
+	scrape/config scrape/receive scrape \
 	tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
@@ -45,6 +45,7 @@ uses_discovery/sources := base base/yaml base/net
 uses_discovery/kubernetes := base base/yaml base/net discovery/sources
 uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes
 uses_scrape/config := base base/yaml base/net proto discovery
+uses_scrape/receive := base base/net proto discovery scrape/config
 uses_scrape := base base/gzip base/net proto discovery scrape/config
 uses_tsdb/store := base
 uses_tsdb/symbols := base proto
@@ -73,9 +74,9 @@ uses_web/http := base base/gzip base/yaml base/net
 uses_web/router := base base/self base/gzip base/net web/http
 uses_web/render := base base/gzip proto proto/report promql/value promql/profiles promql/pprof web/http
 uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/router web/render
-uses_web/api := base base/gzip scrape/config scrape tsdb tsdb/columns promql/syntax promql/engine promql/rules \
+uses_web/api := base base/gzip scrape/config scrape/receive scrape tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/notify web/http web/router web/render
-uses_web := base base/self base/gzip proto web/http web/router web/api web/pyroscope
+uses_web := base base/self base/gzip proto scrape/receive web/http web/router web/api web/pyroscope
 uses_cmd := $(ROOMS)
 # needs_ROOM is linked with a room: itself, the rooms it uses, and their needs. Those come earlier in ROOMS, so one pass does.
 $(foreach r,$(ROOMS) cmd,$(eval needs_$(r) := $(sort $(r) $(foreach u,$(uses_$(r)),$(needs_$(u))))))

@@ -155,4 +155,12 @@ void pprof_builder_comment(struct pprof_builder *b, struct str s);
 MUST_CHECK enum err_code pprof_builder_finish(
 	struct pprof_builder *b, struct pprof **out, struct err *err);
 
+/*
+ * All samples of n profiles, which have the same sample types and period, in one. Nothing is added
+ * up or deduplicated but strings. The time is the earliest, the duration the longest; comments are
+ * left out. n > 0.
+ */
+MUST_CHECK enum err_code pprof_concat(struct arena *a, const struct pprof *const *v, size_t n,
+	struct pprof **out, struct err *err);
+
 #endif

@@ -18,7 +18,7 @@
 #define SCRAPE_MANAGER_H
 
 #include "scrape/config/config.h"
-#include "scrape/config/sink.h"
+#include "proto/sink.h"
 
 struct scrape_manager;
 struct target_set;

@@ -22,7 +22,7 @@
 #define SCRAPE_REPORT_H
 
 #include "base/thread.h"
-#include "scrape/config/sink.h"
+#include "proto/sink.h"
 #include "scrape/targets.h"
 
 #define REPORT_BATCH_MAX 1000u

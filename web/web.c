@@ -10,6 +10,7 @@
 #include "base/quote.h"
 #include "base/regex.h"
 #include "proto/pprof.h"
+#include "scrape/receive/receive.h"
 #include "web/handlers.h"
 #include "web/router/origin.h"
 #include "web/routes.h"
@@ -147,6 +148,13 @@ static enum err_code open_server(struct web *w, struct err *err)
 	return http_server_open(&h, &w->server, err);
 }
 
+static enum err_code open_receiver(struct web *w, struct err *err)
+{
+	const struct receiver_options r = { w->o.sink, w->o.config, w->o.ctx, w->o.lookback_ns };
+
+	return w->o.sink ? receiver_open(&r, &w->receiver, err) : ERR_OK;
+}
+
 static enum err_code check_limits(const struct web_options *o, struct err *err)
 {
 	unsigned long long body = pprof_limits_default.body_bytes_max;
@@ -195,6 +203,8 @@ static enum err_code open_all(struct web *w, struct err *err)
 		return rc;
 	if ((rc = web_config_open(
 			 w->o.config_file, (unsigned)w->o.address_checks_max, &w->config, err)))
+		return rc;
+	if ((rc = open_receiver(w, err)))
 		return rc;
 	if ((rc = open_server(w, err)))
 		return rc;
@@ -261,9 +271,12 @@ void web_close(struct web *w)
 	if (w->capture) /* it may run for minutes: do not wait for it */
 		atomic_store(&w->capture->canceled, true);
 	mutex_unlock(&w->lock);
+	if (w->receiver)
+		receiver_stop(w->receiver);
 	if (w->external_url && w->server)
 		metric_collector_remove(collect, w);
 	http_server_close(w->server, CLOSE_GRACE_NS);
+	receiver_close(w->receiver);
 	web_config_close(w->config);
 	regex_free(w->cors_origin);
 	buf_release(&w->index);

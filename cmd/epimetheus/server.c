@@ -9,7 +9,7 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "cmd/epimetheus/limits.h"
-#include "cmd/epimetheus/sink.h"
+#include "tsdb/db_sink.h"
 #include "promql/engine/engine.h"
 #include "promql/rules/manager.h"
 #include "promql/rules/notify/notifier.h"
@@ -302,6 +302,7 @@ static enum err_code open_web(struct server *s, struct err *err)
 		.enable_admin_api = o->enable_admin_api,
 		.enable_ingest = o->enable_ingest,
 		.db = s->db,
+		.sink = &s->sink.sink,
 		.engine = s->engine,
 		.manager = s->manager,
 		.notifier = s->notifier,

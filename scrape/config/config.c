@@ -161,7 +161,7 @@ static void global_fill(struct global_config *g)
 
 struct file_fields { /* jobs are decoded after `global`, wherever that is in the file */
 	struct global_config global;
-	const struct yaml_node *jobs, *files, *rules, *alerting;
+	const struct yaml_node *jobs, *files, *rules, *alerting, *push;
 };
 
 static enum err_code keep_node(
@@ -192,6 +192,8 @@ static const struct yaml_field file_table[] = {
 		"files with rules", 0 },
 	{ "alerting", YAML_CUSTOM, offsetof(struct file_fields, alerting), NULL, keep_any,
 		"where alerts go", 0 },
+	{ "push_config", YAML_CUSTOM, offsetof(struct file_fields, push), NULL, keep_any,
+		"what becomes of profiles that are sent", 0 },
 };
 static const struct yaml_field jobs_file_table[] = {
 	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
@@ -356,7 +358,8 @@ static enum err_code config_decode(
 		return rc;
 	if (f.alerting && (rc = alerting_config_decode(&ctx, f.alerting, &c->alerting, err)))
 		return rc;
-	if ((rc = decode_jobs(c, &ctx, f.jobs, err)))
+	if ((rc = push_config_decode(&ctx, f.push, &c->push, err)) ||
+		(rc = decode_jobs(c, &ctx, f.jobs, err)))
 		return rc;
 	if (f.files && f.files->n > CONFIG_FILES_MAX)
 		return yaml_err(f.files, err, ERR_LIMIT, "more than %u files", CONFIG_FILES_MAX);
@@ -435,6 +438,7 @@ void config_unref(struct config *c)
 	for (size_t i = 0; i < c->scrape_n; i++)
 		job_config_release(&c->scrape[i]);
 	alerting_config_release(&c->alerting);
+	push_config_release(&c->push);
 	arena_release(&c->arena);
 	free(c);
 }

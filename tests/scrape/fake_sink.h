@@ -7,7 +7,7 @@
 #define TESTS_SCRAPE_FAKE_SINK_H
 
 #include "base/thread.h"
-#include "scrape/config/sink.h"
+#include "proto/sink.h"
 
 #define FAKE_SINK_MAX 4096
 

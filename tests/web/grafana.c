@@ -38,6 +38,7 @@ void grafana_start(void)
 	memset(&grafana, 0, sizeof(grafana));
 	storage_open(&grafana.storage);
 	w.db = grafana.storage.db;
+	w.sink = &grafana.storage.sink.sink;
 	w.engine = grafana.storage.engine;
 	must(web_open(&w, &grafana.web, &err), &err);
 	web_set_ready(grafana.web, true);

@@ -40,6 +40,7 @@ void storage_open(struct storage *s)
 	d.too_old_ns = 100000 * NS_PER_HOUR;
 	d.retention_ns = 0;
 	must(db_open(&d, &s->db, &err), &err);
+	db_sink_init(&s->sink, s->db);
 	e.db = s->db;
 	must(engine_open(&e, &s->engine, &err), &err);
 }

@@ -9,11 +9,13 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "tsdb/db_sink.h"
 
 struct storage {
 	char dir[64];
 	struct db *db;
 	struct engine *engine;
+	struct db_sink sink;
 };
 
 void must(enum err_code rc, const struct err *err);

@@ -16,6 +16,7 @@ struct engine;
 struct notifier;
 struct rule_manager;
 struct scrape_manager;
+struct sink;
 
 struct web_options {
 	const char *listen_address; /* "0.0.0.0:7272", "[::1]:7272", ":7272" */
@@ -34,6 +35,7 @@ struct web_options {
 	bool enable_lifecycle, enable_admin_api, enable_ingest;
 
 	struct db *db;
+	struct sink *sink; /* of profiles that are pushed; NULL: none are taken */
 	struct engine *engine;
 	struct scrape_manager *manager;
 	struct notifier *notifier; /* NULL: there are no Alertmanagers */

@@ -21,6 +21,7 @@ struct web {
 	size_t routes_n;
 	struct http_server *server;
 	struct web_config *config;
+	struct receiver *receiver; /* of pushed profiles; NULL: none are taken */
 	struct regex *cors_origin; /* NULL: no other site may read */
 	char *own_origin; /* scheme://host[:port] of the external URL that was given, or NULL */
 	char *prefix; /* in front of all paths: "" or "/x" */
@@ -34,7 +35,6 @@ struct web {
 	struct cond changed;
 	bool closing;
 	struct http_in *capture; /* the request that profiles this process, or NULL */
-	unsigned ingests, ingests_waiting;
 	unsigned profiling; /* requests that profile a target now */
 	unsigned slow; /* requests of ROUTE_SLOW that run */
 };

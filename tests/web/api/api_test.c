@@ -112,6 +112,7 @@ static void start(void)
 	must(scrape_manager_open(&m, &f.manager, &err), &err);
 	must(scrape_manager_apply(f.manager, f.config, &err), &err);
 	w.db = f.storage.db;
+	w.sink = &f.storage.sink.sink;
 	w.engine = f.storage.engine;
 	w.manager = f.manager;
 	must(web_open(&w, &f.web, &err), &err);

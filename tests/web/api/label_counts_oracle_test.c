@@ -43,6 +43,8 @@ static void serve(void)
 
 	must(db_open(&options, &grafana.storage.db, &err), &err);
 	e.db = w.db = grafana.storage.db;
+	db_sink_init(&grafana.storage.sink, w.db);
+	w.sink = &grafana.storage.sink.sink;
 	must(engine_open(&e, &grafana.storage.engine, &err), &err);
 	w.engine = grafana.storage.engine;
 	must(web_open(&w, &grafana.web, &err), &err);

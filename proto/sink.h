@@ -6,11 +6,16 @@
  *            back pressure. The sink calls done once per successful append, from any thread; done
  *            does not block.
  */
-#ifndef SCRAPE_CONFIG_SINK_H
-#define SCRAPE_CONFIG_SINK_H
+#ifndef PROTO_SINK_H
+#define PROTO_SINK_H
 
 #include "base/labels.h"
 #include "proto/kinds.h"
+
+struct sink_stored {
+	uint32_t samples; /* zeros are not stored */
+	bool overflow; /* some label sets of samples were folded into one */
+};
 
 struct sink_profile {
 	struct labels labels; /* with __name__ = the profile's name; sorted */
@@ -18,6 +23,11 @@ struct sink_profile {
 	int64_t interval_ns; /* between scrapes of this series */
 	const struct pprof *profile;
 	const enum value_kind *kinds; /* profile->types_n; cumulative columns are to become deltas */
+	bool as_sent; /* cumulative columns hold differences already */
+	/* 0: the interval is known. Else it is the time since the profile before, at most this;
+	 * interval_ns for the first. */
+	int64_t gap_max_ns;
+	struct sink_stored *stored; /* what became of it, on return; may be NULL */
 };
 
 /* The NaN that ends a series of numbers, as in Prometheus. */

@@ -2,12 +2,12 @@
  * The database as a sink for scraped profiles.
  *
  * Ownership: the caller's memory; the database must outlive it.
- * Threads:   as scrape/config/sink.h.
+ * Threads:   as proto/sink.h.
  */
-#ifndef CMD_EPIMETHEUS_SINK_H
-#define CMD_EPIMETHEUS_SINK_H
+#ifndef TSDB_DB_SINK_H
+#define TSDB_DB_SINK_H
 
-#include "scrape/config/sink.h"
+#include "proto/sink.h"
 #include "tsdb/db.h"
 
 struct db_sink {

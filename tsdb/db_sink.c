@@ -1,4 +1,4 @@
-#include "cmd/epimetheus/sink.h"
+#include "tsdb/db_sink.h"
 
 #include <stdlib.h>
 
@@ -16,11 +16,15 @@ static enum err_code append(
 		.interval_ns = p->interval_ns,
 		.profile = p->profile,
 		.kinds = p->kinds,
-		.convert = true,
+		.convert = !p->as_sent,
+		.gap_max_ns = p->gap_max_ns,
 	};
 	struct db_append_stats stats;
+	enum err_code rc = db_append(self->db, &a, &stats, done, ctx, err);
 
-	return db_append(self->db, &a, &stats, done, ctx, err);
+	if (!rc && p->stored)
+		*p->stored = (struct sink_stored){ stats.samples, stats.overflow };
+	return rc;
 }
 
 static enum err_code append_numbers(struct sink *s, const struct sink_number *v, size_t n,

@@ -1,0 +1,134 @@
+#include <assert.h>
+
+#include "proto/pprof.h"
+
+/* Numbers of one profile in the whole. */
+struct renumbering {
+	struct pprof_builder *b;
+	const struct pprof *from;
+	uint32_t *strings, *mappings, *functions, *locations;
+};
+
+static void add_tables(const struct renumbering *r)
+{
+	const struct pprof *p = r->from;
+
+	for (uint32_t i = 0; i < p->strings_n; i++)
+		r->strings[i] = pprof_builder_string(r->b, p->strings[i]);
+	for (uint32_t i = 0; i < p->mappings_n; i++) {
+		struct pprof_mapping m = p->mappings[i];
+
+		m.filename = r->strings[m.filename];
+		m.build_id = r->strings[m.build_id];
+		r->mappings[i] = pprof_builder_mapping(r->b, &m);
+	}
+	for (uint32_t i = 0; i < p->functions_n; i++) {
+		struct pprof_function f = p->functions[i];
+
+		f.name = r->strings[f.name];
+		f.system_name = r->strings[f.system_name];
+		f.filename = r->strings[f.filename];
+		r->functions[i] = pprof_builder_function(r->b, &f);
+	}
+}
+
+/* False: no memory. */
+static bool add_locations(const struct renumbering *r, struct arena *a)
+{
+	const struct pprof *p = r->from;
+
+	for (uint32_t i = 0; i < p->locations_n; i++) {
+		struct pprof_location l = p->locations[i];
+		struct pprof_line *lines = arena_array(a, struct pprof_line, l.line_n + 1);
+
+		if (!lines)
+			return false;
+		for (uint32_t k = 0; k < l.line_n; k++) {
+			lines[k] = p->lines[l.line_first + k];
+			lines[k].function = r->functions[lines[k].function];
+		}
+		if (l.mapping != PPROF_NONE)
+			l.mapping = r->mappings[l.mapping];
+		r->locations[i] = pprof_builder_location(r->b, l, lines, l.line_n);
+	}
+	return true;
+}
+
+static bool add_samples(const struct renumbering *r, struct arena *a)
+{
+	const struct pprof *p = r->from;
+	uint32_t *stack = arena_array(a, uint32_t, p->location_ids_n + 1);
+	struct pprof_label *labels = arena_array(a, struct pprof_label, p->labels_n + 1);
+
+	if (!stack || !labels)
+		return false;
+	for (uint32_t i = 0; i < p->location_ids_n; i++)
+		stack[i] = r->locations[p->location_ids[i]];
+	for (uint32_t i = 0; i < p->labels_n; i++) {
+		labels[i] = p->labels[i];
+		labels[i].key = r->strings[labels[i].key];
+		labels[i].str = r->strings[labels[i].str];
+		labels[i].num_unit = r->strings[labels[i].num_unit];
+	}
+	for (uint32_t i = 0; i < p->samples_n; i++) {
+		const struct pprof_sample *s = &p->samples[i];
+
+		pprof_builder_sample(r->b, stack + s->location_first, s->location_n,
+			labels + s->label_first, s->label_n, p->values + (size_t)i * p->types_n);
+	}
+	return true;
+}
+
+static bool add(struct pprof_builder *b, const struct pprof *p, struct arena *a)
+{
+	struct renumbering r = { b, p, arena_array(a, uint32_t, p->strings_n + 1),
+		arena_array(a, uint32_t, p->mappings_n + 1), arena_array(a, uint32_t, p->functions_n + 1),
+		arena_array(a, uint32_t, p->locations_n + 1) };
+
+	if (!r.strings || !r.mappings || !r.functions || !r.locations)
+		return false;
+	add_tables(&r);
+	return add_locations(&r, a) && add_samples(&r, a);
+}
+
+static void set_head(struct pprof_builder *b, const struct pprof *first)
+{
+	struct pprof *all = pprof_builder_profile(b);
+
+	for (uint32_t i = 0; i < first->types_n; i++)
+		pprof_builder_type(b, first->strings[first->types[i].type],
+			first->strings[first->types[i].unit]);
+	all->period_type = (struct pprof_type){
+		pprof_builder_string(b, first->strings[first->period_type.type]),
+		pprof_builder_string(b, first->strings[first->period_type.unit]) };
+	all->period = first->period;
+	all->default_sample_type =
+		pprof_builder_string(b, first->strings[first->default_sample_type]);
+	all->drop_frames = pprof_builder_string(b, first->strings[first->drop_frames]);
+	all->keep_frames = pprof_builder_string(b, first->strings[first->keep_frames]);
+	all->doc_url = pprof_builder_string(b, first->strings[first->doc_url]);
+}
+
+enum err_code pprof_concat(struct arena *a, const struct pprof *const *v, size_t n,
+	struct pprof **out, struct err *err)
+{
+	struct pprof_builder *b;
+	enum err_code rc;
+
+	assert(n);
+	if ((rc = pprof_builder_open(a, &b, err)))
+		return rc;
+	set_head(b, v[0]);
+	for (size_t i = 0; i < n; i++) {
+		struct pprof *all = pprof_builder_profile(b);
+
+		assert(v[i]->types_n == v[0]->types_n);
+		if (!add(b, v[i], a))
+			return arena_fail(a, "profiles", err);
+		if (v[i]->time_nanos && (!all->time_nanos || v[i]->time_nanos < all->time_nanos))
+			all->time_nanos = v[i]->time_nanos;
+		if (v[i]->duration_nanos > all->duration_nanos)
+			all->duration_nanos = v[i]->duration_nanos;
+	}
+	return pprof_builder_finish(b, out, err);
+}

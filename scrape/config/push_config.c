@@ -1,0 +1,189 @@
+#include "scrape/config/push_config.h"
+
+#include "base/quote.h"
+
+#define DROP_MAX 256u
+#define ATTRIBUTES_MAX 1024u
+
+/* What makes a series of each process, thread or start, or says the same of all. */
+static const char *const dropped[] = {
+	"process\\.pid",
+	"process\\.parent_pid",
+	"process\\.command(_args|_line)?",
+	"process\\.owner",
+	"process\\.runtime\\..*",
+	"thread\\.id",
+	"thread\\.name",
+	"cpu\\.logical_number",
+	"container\\.id",
+	"service\\.instance\\.id",
+	"k8s\\..*\\.uid",
+	"host\\.(id|arch|ip|mac)",
+	"os\\..*",
+	"telemetry\\..*",
+	"otel\\..*",
+	"__session_id__",
+};
+
+/* Ascending by attribute. */
+static const struct label renamed[] = {
+	{ STR("host.name"), STR("node") },
+	{ STR("k8s.container.name"), STR("container") },
+	{ STR("k8s.namespace.name"), STR("namespace") },
+	{ STR("k8s.node.name"), STR("node") },
+	{ STR("k8s.pod.name"), STR("pod") },
+};
+
+/* ---- decoding ---- */
+
+struct fields {
+	struct push_config c;
+	struct yaml_list drop;
+	bool has_drop;
+};
+
+#define AT(member) offsetof(struct fields, member)
+/* clang-format off */
+static const struct yaml_field table[] = {
+	{ "labels", YAML_STRING_MAP, AT(c.labels), NULL, NULL, "of all that is sent", 0 },
+	{ "drop_labels", YAML_LIST, AT(drop), NULL, NULL, "as the sender names them",
+		AT(has_drop) + 1 },
+	{ "attributes", YAML_STRING_MAP, AT(c.attributes), NULL, NULL, "names of their labels", 0 },
+	{ "relabel_configs", YAML_CUSTOM, AT(c.relabel), NULL, relabel_rules_decode,
+		"of the labels of series", 0 },
+	{ "profiles_per_second", YAML_UINT, AT(c.profiles_per_second), NULL, NULL,
+		"of one sender", 0 },
+};
+/* clang-format on */
+#undef AT
+
+static void set_defaults(struct yaml_ctx *ctx, void *out)
+{
+	*(struct fields *)out = (struct fields){ .c.profiles_per_second = PUSH_PROFILES_PER_SECOND };
+}
+
+static const struct yaml_schema schema = {
+	.name = "push_config",
+	.size = sizeof(struct fields),
+	.fields = table,
+	.fields_n = sizeof(table) / sizeof(table[0]),
+	.defaults = set_defaults,
+};
+
+/* One expression of all. */
+static enum err_code compile(const struct str *v, size_t n, struct regex **out, struct err *err)
+{
+	struct buf b = { 0 };
+	enum err_code rc;
+
+	for (size_t i = 0; i < n; i++) {
+		/* Alone first: two wrong ones may be right together. */
+		if ((rc = regex_compile(v[i], REGEX_ANCHORED, out, err)))
+			return err_wrap(err, rc, "drop_labels: %s", QUOTED(v[i]));
+		regex_free(*out);
+		*out = NULL;
+		buf_printf(&b, "%s(?:" STR_FMT ")", i ? "|" : "", STR_ARG(v[i]));
+	}
+	if (n)
+		rc = buf_failed(&b) ?
+			err_nomem(err, "configuration") :
+			regex_compile(buf_str(&b), REGEX_ANCHORED | REGEX_LONG, out, err);
+	else
+		rc = ERR_OK;
+	buf_release(&b);
+	return rc;
+}
+
+static enum err_code compile_drop(
+	const struct yaml_node *n, const struct fields *f, struct regex **out, struct err *err)
+{
+	struct str defaults[sizeof(dropped) / sizeof(dropped[0])];
+	const struct str *v = f->drop.v;
+	size_t count = f->drop.n;
+	enum err_code rc;
+	struct err why;
+
+	if (!f->has_drop) {
+		count = sizeof(defaults) / sizeof(defaults[0]);
+		for (size_t i = 0; i < count; i++)
+			defaults[i] = str_of(dropped[i]);
+		v = defaults;
+	}
+	if (count > DROP_MAX)
+		return yaml_err(n, err, ERR_LIMIT, "more than %u drop_labels", DROP_MAX);
+	if ((rc = compile(v, count, out, &why)) && n)
+		return yaml_err(n, err, rc, "%s", why.msg);
+	return rc ? err_copy(err, &why) : ERR_OK;
+}
+
+static enum err_code check_labels(
+	const struct yaml_node *n, const struct push_config *c, struct err *err)
+{
+	for (size_t i = 0; i < c->labels.n; i++)
+		if (!label_name_valid(c->labels.v[i].name) ||
+			str_has_prefix(c->labels.v[i].name, STR("__")))
+			return yaml_err(n, err, ERR_INVALID, "labels: %s cannot be the name of a label",
+				QUOTED(c->labels.v[i].name));
+	if (c->attributes.n > ATTRIBUTES_MAX)
+		return yaml_err(n, err, ERR_LIMIT, "more than %u attributes", ATTRIBUTES_MAX);
+	for (size_t i = 0; i < c->attributes.n; i++)
+		if (!label_name_valid(c->attributes.v[i].value) ||
+			str_has_prefix(c->attributes.v[i].value, STR("__")))
+			return yaml_err(n, err, ERR_INVALID, "attributes: %s cannot be the name of a label",
+				QUOTED(c->attributes.v[i].value));
+	return ERR_OK;
+}
+
+enum err_code push_config_decode(
+	struct yaml_ctx *ctx, const struct yaml_node *n, struct push_config *out, struct err *err)
+{
+	struct fields f = { 0 };
+	enum err_code rc = yaml_decode(ctx, &schema, n, &f, err);
+
+	*out = f.c;
+	if (rc || (rc = check_labels(n, out, err)) || (rc = compile_drop(n, &f, &out->drop, err)))
+		push_config_release(out);
+	return rc;
+}
+
+void push_config_release(struct push_config *c)
+{
+	relabel_rules_release(&c->relabel);
+	regex_free(c->drop);
+	*c = (struct push_config){ 0 };
+}
+
+/* ---- labels ---- */
+
+bool push_drops(const struct push_config *c, struct str name)
+{
+	return c->drop && regex_match(c->drop, name);
+}
+
+static bool fits(char c, bool first)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+		(!first && c >= '0' && c <= '9');
+}
+
+struct str push_label_name(const struct push_config *c, struct arena *a, struct str name)
+{
+	struct str set = labels_get(c->attributes, name);
+	char *made;
+
+	if (set.len)
+		return set;
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (str_eq(renamed[i].name, name))
+			return renamed[i].value;
+	if (label_name_valid(name))
+		return name;
+	if (!(made = arena_alloc_raw(a, name.len + 1, 1)))
+		return (struct str){ 0 };
+	for (size_t i = 0; i < name.len; i++)
+		made[i + 1] = fits(name.ptr[i], false) ? name.ptr[i] : '_';
+	made[0] = '_';
+	return name.len && !(name.ptr[0] >= '0' && name.ptr[0] <= '9') ?
+		(struct str){ made + 1, name.len } :
+		(struct str){ made, name.len + 1 };
+}

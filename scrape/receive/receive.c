@@ -1,0 +1,344 @@
+#include "scrape/receive/receive.h"
+
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/quote.h"
+#include "scrape/config/config.h"
+#include "scrape/receive/turns.h"
+
+METRIC_COUNTER(
+	profiles, "epimetheus_ingested_profiles_total", "Profiles that were pushed.", "result");
+
+/* Of the first profile of a series, if nothing says what it covers. */
+#define INTERVAL_DEFAULT_NS NS_PER_S
+
+static const struct push_config nothing;
+
+struct receiver {
+	struct receiver_options o;
+	struct turns turns;
+};
+
+enum err_code receiver_open(
+	const struct receiver_options *o, struct receiver **out, struct err *err)
+{
+	struct receiver *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return err_nomem(err, "receiver");
+	r->o = *o;
+	turns_init(&r->turns);
+	*out = r;
+	return ERR_OK;
+}
+
+void receiver_stop(struct receiver *r)
+{
+	turns_stop(&r->turns);
+}
+
+void receiver_close(struct receiver *r)
+{
+	if (!r)
+		return;
+	turns_release(&r->turns);
+	free(r);
+}
+
+enum err_code receive_begin(
+	struct receiver *r, struct str sender, struct receive_turn *t, struct err *err)
+{
+	enum err_code rc;
+
+	*t = (struct receive_turn){ .r = r, .config = r->o.config ? r->o.config(r->o.ctx) : NULL };
+	t->push = t->config ? &t->config->push : &nothing;
+	t->sender = turns_hash(sender);
+	if ((rc = turns_begin(
+			 &r->turns, t->sender, t->push->profiles_per_second, &t->retry_s, err))) {
+		metric_add(&profiles, "busy", 1);
+		config_unref(t->config);
+		return rc;
+	}
+	arena_init(&t->arena, RECEIVE_ARENA_BYTES_MAX);
+	return ERR_OK;
+}
+
+void receive_end(struct receive_turn *t)
+{
+	arena_release(&t->arena);
+	config_unref(t->config);
+	turns_end(&t->r->turns, t->sender, t->profiles);
+}
+
+void receive_refuse(struct receive_turn *t)
+{
+	t->profiles++;
+	metric_add(&profiles, "failed", 1);
+}
+
+/* ---- labels and times ---- */
+
+bool receive_label(struct receive_turn *t, struct str *name)
+{
+	if (push_drops(t->push, *name))
+		return false;
+	*name = push_label_name(t->push, &t->arena, *name);
+	return name->len > 0;
+}
+
+static enum err_code check_label(const struct label *l, struct err *err)
+{
+	if (!label_name_valid(l->name))
+		return err_set(err, ERR_INVALID, "%s cannot be the name of a label", QUOTED(l->name));
+	if (l->name.len > RECEIVE_NAME_BYTES_MAX)
+		return err_set(err, ERR_LIMIT, "label name %s is longer than %u bytes", QUOTED(l->name),
+			RECEIVE_NAME_BYTES_MAX);
+	if (l->value.len > RECEIVE_VALUE_BYTES_MAX)
+		return err_set(err, ERR_LIMIT, "the value of label " STR_FMT " is longer than %u bytes",
+			STR_ARG(l->name), RECEIVE_VALUE_BYTES_MAX);
+	if (!label_value_valid(l->value))
+		return err_set(
+			err, ERR_INVALID, "the value of label " STR_FMT " is not UTF-8", STR_ARG(l->name));
+	return ERR_OK;
+}
+
+static enum err_code check_labels(struct labels labels, struct err *err)
+{
+	enum err_code rc;
+
+	if (!label_name_valid(labels_get(labels, STR(LABEL_NAME))))
+		return err_set(err, ERR_INVALID, "%s cannot be the name of a profile",
+			QUOTED(labels_get(labels, STR(LABEL_NAME))));
+	if (labels.n > RECEIVE_LABELS_MAX)
+		return err_set(err, ERR_LIMIT, "%zu labels, limit %u", labels.n, RECEIVE_LABELS_MAX);
+	for (size_t i = 0; i < labels.n; i++)
+		if ((rc = check_label(&labels.v[i], err)))
+			return rc;
+	return ERR_OK;
+}
+
+/* Names for relabelling alone. */
+static void drop_hidden(struct labels_builder *b)
+{
+	for (size_t i = b->n; i-- > 0;)
+		if (str_has_prefix(b->v[i].name, STR("__")) && !str_is(b->v[i].name, LABEL_NAME))
+			labels_builder_del(b, b->v[i].name);
+}
+
+static enum err_code relabel(struct receive_turn *t, struct received *p, struct err *err)
+{
+	const struct push_config *c = t->push;
+	struct labels_builder b;
+	enum err_code rc;
+	bool keep;
+
+	labels_builder_init(&b, &t->arena, p->labels);
+	for (size_t i = 0; i < c->labels.n; i++)
+		if (!labels_builder_get(&b, c->labels.v[i].name).len)
+			labels_builder_set(&b, c->labels.v[i].name, c->labels.v[i].value);
+	if ((rc = relabel_apply(&c->relabel, &b, &keep, NULL, err)))
+		return rc;
+	p->dropped = !keep;
+	if (p->dropped)
+		return ERR_OK;
+	drop_hidden(&b);
+	if ((rc = labels_builder_build(&b, &p->labels, err)))
+		return rc;
+	return check_labels(p->labels, err);
+}
+
+static enum err_code set_times(struct received *p, int64_t now_ns, struct err *err)
+{
+	if (!p->ts_ns)
+		p->ts_ns = now_ns;
+	if (p->ts_ns < 0 || p->ts_ns >= TIME_MAX_NS)
+		return err_set(err, ERR_INVALID, "the profile's time is before 1970 or after 2116");
+	if (p->interval_ns < 0 || p->interval_ns > RECEIVE_INTERVAL_MAX_NS)
+		return err_set(err, ERR_INVALID, "a profile covers more than 0 s and at most a day");
+	if (!p->interval_ns && p->profile->duration_nanos > 0 &&
+		p->profile->duration_nanos < RECEIVE_INTERVAL_MAX_NS)
+		p->interval_ns = p->profile->duration_nanos;
+	return ERR_OK;
+}
+
+/* ---- profiles of one series and time ---- */
+
+static int str_index_cmp(const struct pprof *a, uint32_t x, const struct pprof *b, uint32_t y)
+{
+	return str_cmp(a->strings[x], b->strings[y]);
+}
+
+static int types_cmp(const struct pprof *a, const struct pprof *b)
+{
+	int c;
+
+	if (a->types_n != b->types_n)
+		return a->types_n < b->types_n ? -1 : 1;
+	for (uint32_t i = 0; i < a->types_n; i++)
+		if ((c = str_index_cmp(a, a->types[i].type, b, b->types[i].type)) ||
+			(c = str_index_cmp(a, a->types[i].unit, b, b->types[i].unit)))
+			return c;
+	if ((c = str_index_cmp(a, a->period_type.type, b, b->period_type.type)) ||
+		(c = str_index_cmp(a, a->period_type.unit, b, b->period_type.unit)))
+		return c;
+	return a->period < b->period ? -1 : a->period > b->period;
+}
+
+static int received_cmp(const void *x, const void *y)
+{
+	const struct received *a = *(struct received *const *)x, *b = *(struct received *const *)y;
+	int c = labels_cmp(a->labels, b->labels);
+
+	if (c || (c = a->ts_ns < b->ts_ns ? -1 : a->ts_ns > b->ts_ns) ||
+		(c = a->convert - b->convert) || (c = types_cmp(a->profile, b->profile)))
+		return c;
+	return a < b ? -1 : a > b; /* in the sender's order */
+}
+
+/* ---- storing ---- */
+
+struct storing {
+	struct mutex lock;
+	struct cond changed;
+	size_t waiting;
+};
+
+/* Profiles that become one row. */
+struct row {
+	struct storing *all;
+	struct received **v;
+	size_t n;
+	enum err_code rc;
+	struct err err;
+	struct sink_stored stored;
+};
+
+static void acked(void *ctx, enum err_code rc, const struct err *err)
+{
+	struct row *row = ctx;
+	struct storing *all = row->all;
+
+	mutex_lock(&all->lock);
+	row->rc = rc;
+	if (rc && err)
+		row->err = *err;
+	if (!--all->waiting)
+		cond_signal(&all->changed); /* under the lock: the waiter frees it once it has it */
+	mutex_unlock(&all->lock);
+}
+
+static enum err_code put(struct receive_turn *t, struct row *row)
+{
+	const struct received *first = row->v[0];
+	const struct pprof *p = first->profile;
+	struct sink_profile to = { first->labels, first->ts_ns, first->interval_ns, p, NULL,
+		!first->convert, 0, &row->stored };
+	struct sink *sink = t->r->o.sink;
+	enum value_kind *kinds;
+	struct pprof *all;
+	enum err_code rc;
+
+	if (row->n > 1) {
+		const struct pprof **v = arena_array(&t->arena, const struct pprof *, row->n);
+
+		for (size_t i = 0; v && i < row->n; i++) {
+			v[i] = row->v[i]->profile;
+			if (row->v[i]->interval_ns > to.interval_ns)
+				to.interval_ns = row->v[i]->interval_ns;
+		}
+		if (!v)
+			return arena_fail(&t->arena, "profiles", &row->err);
+		if ((rc = pprof_concat(&t->arena, v, row->n, &all, &row->err)))
+			return rc;
+		to.profile = p = all;
+	}
+	if (!(kinds = arena_array(&t->arena, enum value_kind, p->types_n)))
+		return arena_fail(&t->arena, "profile", &row->err);
+	pprof_kinds(p, labels_get(first->labels, STR(LABEL_NAME)), NULL, 0, kinds);
+	to.kinds = kinds;
+	if (!to.interval_ns) { /* a level lasts since the one before, unless the sender was away */
+		to.interval_ns = INTERVAL_DEFAULT_NS;
+		to.gap_max_ns = t->r->o.gap_max_ns;
+	}
+	return sink->ops->append(sink, &to, acked, row, &row->err);
+}
+
+static void put_all(struct receive_turn *t, struct row *rows, size_t n)
+{
+	struct storing all = { .waiting = n };
+	enum err_code rc;
+
+	mutex_init(&all.lock);
+	cond_init(&all.changed);
+	for (size_t i = 0; i < n; i++) {
+		rows[i].all = &all;
+		if ((rc = put(t, &rows[i])))
+			acked(&rows[i], rc, NULL);
+	}
+	mutex_lock(&all.lock);
+	while (all.waiting)
+		cond_wait(&all.changed, &all.lock);
+	mutex_unlock(&all.lock);
+	cond_destroy(&all.changed);
+	mutex_destroy(&all.lock);
+}
+
+static void answer(const struct row *row)
+{
+	for (size_t i = 0; i < row->n; i++) {
+		struct received *p = row->v[i];
+
+		if ((p->rc = row->rc))
+			p->err = row->err;
+		p->samples = i ? 0 : row->stored.samples;
+		p->overflow = row->stored.overflow;
+	}
+}
+
+/* Neighbours in the order of received_cmp that are equal but for their place. */
+static size_t make_rows(struct received **v, size_t n, struct row *rows)
+{
+	size_t rows_n = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct row *last = rows_n ? &rows[rows_n - 1] : NULL;
+		const struct received *a = last ? last->v[0] : NULL;
+
+		if (a && a->ts_ns == v[i]->ts_ns && a->convert == v[i]->convert &&
+			labels_eq(a->labels, v[i]->labels) && !types_cmp(a->profile, v[i]->profile))
+			last->n++;
+		else
+			rows[rows_n++] = (struct row){ .v = &v[i], .n = 1 };
+	}
+	return rows_n;
+}
+
+void receive_store(struct receive_turn *t, struct received *v, size_t n)
+{
+	struct received **good = arena_array(&t->arena, struct received *, n + 1);
+	struct row *rows = arena_array(&t->arena, struct row, n + 1);
+	int64_t now_ns = clock_now_ns();
+	size_t good_n = 0, rows_n;
+
+	t->profiles += n;
+	for (size_t i = 0; i < n; i++) {
+		struct received *p = &v[i];
+
+		p->rc = good && rows ? ERR_OK : arena_fail(&t->arena, "profiles", &p->err);
+		if (p->rc || (p->rc = set_times(p, now_ns, &p->err)) ||
+			(p->rc = relabel(t, p, &p->err)) || p->dropped)
+			continue;
+		good[good_n++] = p;
+	}
+	if (good_n)
+		qsort(good, good_n, sizeof(struct received *), received_cmp);
+	rows_n = good_n ? make_rows(good, good_n, rows) : 0;
+	if (rows_n)
+		put_all(t, rows, rows_n);
+	for (size_t i = 0; i < rows_n; i++)
+		answer(&rows[i]);
+	for (size_t i = 0; i < n; i++)
+		metric_add(&profiles, v[i].rc ? "failed" : v[i].dropped ? "dropped" : "ok", 1);
+}

@@ -1,0 +1,133 @@
+#include "scrape/receive/turns.h"
+
+#include <assert.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "scrape/receive/receive.h"
+
+/* A request is let in while its sender has credit; what it held is then taken off, below zero if
+ * need be. So a request of any size passes, and the sender waits longer after a large one. */
+#define BURST_S 2.0
+#define RETRY_MAX_S 60u
+
+void turns_init(struct turns *t)
+{
+	*t = (struct turns){ 0 };
+	mutex_init(&t->lock);
+	cond_init(&t->changed);
+}
+
+void turns_release(struct turns *t)
+{
+	assert(!t->running && !t->waiting);
+	cond_destroy(&t->changed);
+	mutex_destroy(&t->lock);
+}
+
+void turns_stop(struct turns *t)
+{
+	mutex_lock(&t->lock);
+	t->stopped = true;
+	cond_broadcast(&t->changed);
+	mutex_unlock(&t->lock);
+}
+
+uint64_t turns_hash(struct str sender)
+{
+	uint64_t hash = hash_bytes(sender.ptr, sender.len, 0);
+
+	return hash ? hash : 1;
+}
+
+/* NULL: all that are remembered have requests under way. */
+static struct sender *find(struct turns *t, uint64_t hash)
+{
+	struct sender *oldest = NULL;
+
+	mutex_assert_held(&t->lock);
+	for (size_t i = 0; i < TURNS_SENDERS; i++) {
+		struct sender *s = &t->senders[i];
+
+		if (s->hash == hash)
+			return s;
+		if (!s->in && (!oldest || s->at_ns < oldest->at_ns))
+			oldest = s;
+	}
+	if (oldest)
+		*oldest = (struct sender){ .hash = hash };
+	return oldest;
+}
+
+static void refill(struct sender *s, uint64_t per_second, int64_t now_ns)
+{
+	double most = BURST_S * (double)per_second;
+	double passed_s = (double)(now_ns - s->at_ns) / (double)NS_PER_S;
+
+	s->credit = s->at_ns ? s->credit + passed_s * (double)per_second : most;
+	if (s->credit > most)
+		s->credit = most;
+	s->at_ns = now_ns;
+}
+
+static enum err_code admit(struct turns *t, struct sender *s, uint64_t per_second,
+	unsigned *retry_s, struct err *err)
+{
+	double wait_s;
+
+	*retry_s = 1;
+	if (t->stopped)
+		return err_set(err, ERR_UNAVAILABLE, "the server is shutting down");
+	if (!s || t->waiting == RECEIVE_WAITING_MAX)
+		return err_set(err, ERR_UNAVAILABLE, "too many profiles are being sent: try again later");
+	if (s->in == RECEIVE_SENDER_MAX)
+		return err_set(err, ERR_LIMIT, "%u requests of this sender are under way: try again later",
+			RECEIVE_SENDER_MAX);
+	refill(s, per_second, clock_monotonic_ns());
+	if (!per_second || s->credit >= 0)
+		return ERR_OK;
+	wait_s = -s->credit / (double)per_second;
+	*retry_s = wait_s < RETRY_MAX_S ? 1 + (unsigned)wait_s : RETRY_MAX_S;
+	return err_set(err, ERR_LIMIT,
+		"this sender sends more than %llu profiles per second (profiles_per_second)",
+		(unsigned long long)per_second);
+}
+
+enum err_code turns_begin(struct turns *t, uint64_t sender, uint64_t per_second, unsigned *retry_s,
+	struct err *err)
+{
+	struct sender *s;
+	enum err_code rc;
+
+	mutex_lock(&t->lock);
+	s = find(t, sender);
+	if (!(rc = admit(t, s, per_second, retry_s, err))) {
+		s->in++;
+		t->waiting++;
+		while (t->running == RECEIVE_RUNNING_MAX && !t->stopped)
+			cond_wait(&t->changed, &t->lock);
+		t->waiting--;
+		if (t->stopped) {
+			s->in--;
+			rc = err_set(err, ERR_UNAVAILABLE, "the server is shutting down");
+		} else {
+			t->running++;
+		}
+	}
+	mutex_unlock(&t->lock);
+	return rc;
+}
+
+void turns_end(struct turns *t, uint64_t sender, size_t profiles)
+{
+	struct sender *s;
+
+	mutex_lock(&t->lock);
+	s = find(t, sender);
+	assert(s && s->in && t->running);
+	s->in--;
+	s->credit -= (double)profiles;
+	t->running--;
+	cond_signal(&t->changed);
+	mutex_unlock(&t->lock);
+}
