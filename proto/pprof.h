@@ -160,7 +160,7 @@ MUST_CHECK enum err_code pprof_builder_finish(
  * up or deduplicated but strings. The time is the earliest, the duration the longest; comments are
  * left out. n > 0.
  */
-MUST_CHECK enum err_code pprof_concat(struct arena *a, const struct pprof *const *v, size_t n,
-	struct pprof **out, struct err *err);
+MUST_CHECK enum err_code pprof_concat(
+	struct arena *a, const struct pprof *const *v, size_t n, struct pprof **out, struct err *err);
 
 #endif

@@ -96,21 +96,20 @@ static void set_head(struct pprof_builder *b, const struct pprof *first)
 	struct pprof *all = pprof_builder_profile(b);
 
 	for (uint32_t i = 0; i < first->types_n; i++)
-		pprof_builder_type(b, first->strings[first->types[i].type],
-			first->strings[first->types[i].unit]);
-	all->period_type = (struct pprof_type){
-		pprof_builder_string(b, first->strings[first->period_type.type]),
+		pprof_builder_type(
+			b, first->strings[first->types[i].type], first->strings[first->types[i].unit]);
+	all->period_type = (struct pprof_type){ pprof_builder_string(
+												b, first->strings[first->period_type.type]),
 		pprof_builder_string(b, first->strings[first->period_type.unit]) };
 	all->period = first->period;
-	all->default_sample_type =
-		pprof_builder_string(b, first->strings[first->default_sample_type]);
+	all->default_sample_type = pprof_builder_string(b, first->strings[first->default_sample_type]);
 	all->drop_frames = pprof_builder_string(b, first->strings[first->drop_frames]);
 	all->keep_frames = pprof_builder_string(b, first->strings[first->keep_frames]);
 	all->doc_url = pprof_builder_string(b, first->strings[first->doc_url]);
 }
 
-enum err_code pprof_concat(struct arena *a, const struct pprof *const *v, size_t n,
-	struct pprof **out, struct err *err)
+enum err_code pprof_concat(
+	struct arena *a, const struct pprof *const *v, size_t n, struct pprof **out, struct err *err)
 {
 	struct pprof_builder *b;
 	enum err_code rc;

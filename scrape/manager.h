@@ -17,8 +17,8 @@
 #ifndef SCRAPE_MANAGER_H
 #define SCRAPE_MANAGER_H
 
-#include "scrape/config/config.h"
 #include "proto/sink.h"
+#include "scrape/config/config.h"
 
 struct scrape_manager;
 struct target_set;

@@ -9,11 +9,11 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "cmd/epimetheus/limits.h"
-#include "tsdb/db_sink.h"
 #include "promql/engine/engine.h"
 #include "promql/rules/manager.h"
 #include "promql/rules/notify/notifier.h"
 #include "scrape/manager.h"
+#include "tsdb/db_sink.h"
 #include "web/web.h"
 
 METRIC_GAUGE(reload_ok, "epimetheus_config_last_reload_successful",

@@ -28,11 +28,11 @@ static const char *const dropped[] = {
 /* Ascending by attribute. */
 static const struct label renamed[] = {
 	{ STR("host.name"), STR("node") },
-	{ STR("k8s.container.name"), STR("container") },
-	{ STR("k8s.namespace.name"), STR("namespace") },
-	{ STR("k8s.node.name"), STR("node") },
-	{ STR("k8s.pod.name"), STR("pod") },
-};
+		{ STR("k8s.container.name"), STR("container") },
+			{ STR("k8s.namespace.name"), STR("namespace") },
+				{ STR("k8s.node.name"), STR("node") },
+					{ STR("k8s.pod.name"), STR("pod") },
+				};
 
 /* ---- decoding ---- */
 
@@ -85,9 +85,8 @@ static enum err_code compile(const struct str *v, size_t n, struct regex **out, 
 		buf_printf(&b, "%s(?:" STR_FMT ")", i ? "|" : "", STR_ARG(v[i]));
 	}
 	if (n)
-		rc = buf_failed(&b) ?
-			err_nomem(err, "configuration") :
-			regex_compile(buf_str(&b), REGEX_ANCHORED | REGEX_LONG, out, err);
+		rc = buf_failed(&b) ? err_nomem(err, "configuration") :
+							  regex_compile(buf_str(&b), REGEX_ANCHORED | REGEX_LONG, out, err);
 	else
 		rc = ERR_OK;
 	buf_release(&b);

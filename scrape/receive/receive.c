@@ -39,6 +39,16 @@ void receiver_stop(struct receiver *r)
 	turns_stop(&r->turns);
 }
 
+size_t receiver_waiting(struct receiver *r)
+{
+	size_t n;
+
+	mutex_lock(&r->turns.lock);
+	n = r->turns.waiting;
+	mutex_unlock(&r->turns.lock);
+	return n;
+}
+
 void receiver_close(struct receiver *r)
 {
 	if (!r)
@@ -55,8 +65,7 @@ enum err_code receive_begin(
 	*t = (struct receive_turn){ .r = r, .config = r->o.config ? r->o.config(r->o.ctx) : NULL };
 	t->push = t->config ? &t->config->push : &nothing;
 	t->sender = turns_hash(sender);
-	if ((rc = turns_begin(
-			 &r->turns, t->sender, t->push->profiles_per_second, &t->retry_s, err))) {
+	if ((rc = turns_begin(&r->turns, t->sender, t->push->profiles_per_second, &t->retry_s, err))) {
 		metric_add(&profiles, "busy", 1);
 		config_unref(t->config);
 		return rc;
@@ -327,8 +336,8 @@ void receive_store(struct receive_turn *t, struct received *v, size_t n)
 		struct received *p = &v[i];
 
 		p->rc = good && rows ? ERR_OK : arena_fail(&t->arena, "profiles", &p->err);
-		if (p->rc || (p->rc = set_times(p, now_ns, &p->err)) ||
-			(p->rc = relabel(t, p, &p->err)) || p->dropped)
+		if (p->rc || (p->rc = set_times(p, now_ns, &p->err)) || (p->rc = relabel(t, p, &p->err)) ||
+			p->dropped)
 			continue;
 		good[good_n++] = p;
 	}

@@ -21,8 +21,8 @@
 #ifndef SCRAPE_RECEIVE_RECEIVE_H
 #define SCRAPE_RECEIVE_RECEIVE_H
 
-#include "scrape/config/push_config.h"
 #include "proto/sink.h"
+#include "scrape/config/push_config.h"
 
 #define RECEIVE_RUNNING_MAX 4u /* decoded at once: a small body may need much memory */
 #define RECEIVE_WAITING_MAX 16u /* for one of these; of all senders */
@@ -38,8 +38,8 @@ struct config;
 
 struct receiver_options {
 	struct sink *sink;
-	/* The configuration in force, referenced for the caller (config_unref). NULL: there is none, and
-	 * labels stay as they are. */
+	/* The configuration in force, referenced for the caller (config_unref). NULL: there is none,
+	 * and labels stay as they are. */
 	struct config *(*config)(void *ctx);
 	void *ctx;
 	int64_t gap_max_ns; /* how long a level of unknown length may have lasted */
@@ -50,6 +50,8 @@ MUST_CHECK enum err_code receiver_open(
 void receiver_close(struct receiver *r);
 /* From now on receive_begin is ERR_UNAVAILABLE, also for those who wait. */
 void receiver_stop(struct receiver *r);
+/* How many wait for their turn now. */
+size_t receiver_waiting(struct receiver *r);
 
 struct receive_turn {
 	struct receiver *r;
@@ -88,7 +90,8 @@ void receive_store(struct receive_turn *t, struct received *v, size_t n);
 /* Counts a request that could not be decoded: as one profile that failed. */
 void receive_refuse(struct receive_turn *t);
 
-/* A label of a sender as ours: false where the configuration drops it. *name may be in the arena. */
+/* A label of a sender as ours: false where the configuration drops it. *name may be in the arena.
+ */
 bool receive_label(struct receive_turn *t, struct str *name);
 
 #endif

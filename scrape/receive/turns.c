@@ -70,8 +70,8 @@ static void refill(struct sender *s, uint64_t per_second, int64_t now_ns)
 	s->at_ns = now_ns;
 }
 
-static enum err_code admit(struct turns *t, struct sender *s, uint64_t per_second,
-	unsigned *retry_s, struct err *err)
+static enum err_code admit(
+	struct turns *t, struct sender *s, uint64_t per_second, unsigned *retry_s, struct err *err)
 {
 	double wait_s;
 
@@ -93,8 +93,8 @@ static enum err_code admit(struct turns *t, struct sender *s, uint64_t per_secon
 		(unsigned long long)per_second);
 }
 
-enum err_code turns_begin(struct turns *t, uint64_t sender, uint64_t per_second, unsigned *retry_s,
-	struct err *err)
+enum err_code turns_begin(
+	struct turns *t, uint64_t sender, uint64_t per_second, unsigned *retry_s, struct err *err)
 {
 	struct sender *s;
 	enum err_code rc;

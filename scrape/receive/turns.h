@@ -35,8 +35,8 @@ void turns_stop(struct turns *t); /* ends all waiting */
 uint64_t turns_hash(struct str sender); /* not 0 */
 
 /* Waits for a turn. per_second: what the sender may send; 0: anything. */
-MUST_CHECK enum err_code turns_begin(struct turns *t, uint64_t sender, uint64_t per_second,
-	unsigned *retry_s, struct err *err);
+MUST_CHECK enum err_code turns_begin(
+	struct turns *t, uint64_t sender, uint64_t per_second, unsigned *retry_s, struct err *err);
 /* profiles: how many the request had. */
 void turns_end(struct turns *t, uint64_t sender, size_t profiles);
 

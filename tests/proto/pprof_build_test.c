@@ -1,3 +1,5 @@
+#include <stdlib.h>
+
 #include "base/gzip/gzip.h"
 #include "proto/pprof.h"
 #include "tests/check.h"
@@ -196,5 +198,86 @@ TEST(memory_runs_out)
 	}
 	arena_init(&a, budget * 4);
 	CHECK(small_profile(&a, &err));
+	arena_release(&a);
+}
+
+static void print_samples(const struct pprof *p, struct buf *out)
+{
+	for (uint32_t i = 0; i < p->samples_n; i++) {
+		const struct pprof_sample *s = &p->samples[i];
+
+		for (uint32_t k = s->location_n; k-- > 0;) {
+			const struct pprof_location *l = &p->locations[p->location_ids[s->location_first + k]];
+
+			for (uint32_t n = l->line_n; n-- > 0;)
+				buf_printf(out, STR_FMT ";",
+					STR_ARG(p->strings[p->functions[p->lines[l->line_first + n].function].name]));
+		}
+		for (uint32_t k = 0; k < s->label_n; k++)
+			buf_printf(out, " " STR_FMT "=" STR_FMT,
+				STR_ARG(p->strings[p->labels[s->label_first + k].key]),
+				STR_ARG(p->strings[p->labels[s->label_first + k].str]));
+		buf_printf(out, " %d\n", (int)p->values[i]);
+	}
+}
+
+/* outer;leaf with a label, and leaf alone, inlined into `outer`. */
+static struct pprof *two_samples(
+	struct arena *a, const char *outer, const char *leaf, int64_t value)
+{
+	struct pprof_builder *b;
+	struct pprof_function f = { 0 };
+	struct pprof_line lines[2] = { 0 };
+	struct pprof_label label = { 0 };
+	struct pprof_mapping m = { .start = 4096 };
+	uint32_t at[2];
+	struct pprof *p = NULL;
+	struct err err;
+
+	if (pprof_builder_open(a, &b, &err))
+		abort();
+	pprof_builder_type(b, STR("samples"), STR("count"));
+	m.filename = pprof_builder_string(b, str_of(outer));
+	f.name = pprof_builder_string(b, str_of(leaf));
+	lines[0].function = pprof_builder_function(b, &f);
+	f.name = pprof_builder_string(b, str_of(outer));
+	lines[1].function = pprof_builder_function(b, &f);
+	label.key = pprof_builder_string(b, STR("k"));
+	label.str = pprof_builder_string(b, str_of(outer));
+	at[0] = pprof_builder_location(
+		b, (struct pprof_location){ .mapping = pprof_builder_mapping(b, &m) }, lines, 1);
+	at[1] = pprof_builder_location(
+		b, (struct pprof_location){ .mapping = PPROF_NONE }, lines + 1, 1);
+	pprof_builder_sample(b, at, 2, &label, 1, &value);
+	at[0] = pprof_builder_location(b, (struct pprof_location){ .mapping = 0 }, lines, 2);
+	value *= 2;
+	pprof_builder_sample(b, at, 1, NULL, 0, &value);
+	pprof_builder_profile(b)->time_nanos = value;
+	pprof_builder_profile(b)->duration_nanos = 100 - value;
+	CHECK_OK(pprof_builder_finish(b, &p, &err), &err);
+	return p;
+}
+
+TEST(samples_of_several_profiles_in_one)
+{
+	const struct pprof *v[2];
+	struct pprof *all;
+	struct buf got = { 0 };
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	v[0] = two_samples(&a, "main", "work", 7);
+	v[1] = two_samples(&a, "start", "work", 3);
+	REQUIRE_OK(pprof_concat(&a, v, 2, &all, &err), &err);
+	print_samples(all, &got);
+	CHECK_STR(buf_str(&got),
+		"main;work; k=main 7\nmain;work; 14\nstart;work; k=start 3\nstart;work; 6\n");
+	CHECK_INT(all->types_n, 1);
+	CHECK_INT(all->mappings_n, 2);
+	CHECK_STR(all->strings[all->mappings[all->locations[3].mapping].filename], "start");
+	CHECK_INT(all->time_nanos, 6);
+	CHECK_INT(all->duration_nanos, 94);
+	buf_release(&got);
 	arena_release(&a);
 }

@@ -33,8 +33,8 @@ static enum err_code read_name(const struct http_in *in, struct str *out, struct
 	return ERR_OK;
 }
 
-static enum err_code read_labels(struct http_in *in, struct str name, struct received *out,
-	struct err *err)
+static enum err_code read_labels(
+	struct http_in *in, struct str name, struct received *out, struct err *err)
 {
 	struct labels_builder b;
 
