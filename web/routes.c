@@ -1,6 +1,7 @@
 #include "web/routes.h"
 #include "web/api/handlers.h"
 #include "web/handlers.h"
+#include "web/push/forms.h"
 #include "web/pyroscope/pyroscope.h"
 
 #define READ (HTTP_GET | HTTP_HEAD)
@@ -57,6 +58,8 @@ const struct route web_routes[] = {
 		"losses that a person has accepted" },
 	{ HTTP_POST, "/api/v1/ingest", api_ingest, PUSH,
 		"store a profile" },
+	{ HTTP_POST, "/push.v1.PusherService/Push", push_v1_handle, PUSH,
+		"for Pyroscope's SDKs and Alloy: store profiles" },
 
 	{ HTTP_POST, QUERIER "ProfileTypes", pyroscope_handle, RPC,
 		"for Grafana: what can be selected" },

@@ -158,17 +158,28 @@ static enum err_code relabel(struct receive_turn *t, struct received *p, struct 
 	return check_labels(p->labels, err);
 }
 
+/* The profile's own length, 0 if it has none. */
+static int64_t duration_of(const struct pprof *p)
+{
+	return p->duration_nanos > 0 && p->duration_nanos < RECEIVE_INTERVAL_MAX_NS ?
+		p->duration_nanos :
+		0;
+}
+
 static enum err_code set_times(struct received *p, int64_t now_ns, struct err *err)
 {
+	const struct pprof *own = p->profile;
+
 	if (!p->ts_ns)
-		p->ts_ns = now_ns;
+		p->ts_ns = own->time_nanos > 0 && own->time_nanos < TIME_MAX_NS ?
+			own->time_nanos + duration_of(own) :
+			now_ns;
 	if (p->ts_ns < 0 || p->ts_ns >= TIME_MAX_NS)
 		return err_set(err, ERR_INVALID, "the profile's time is before 1970 or after 2116");
 	if (p->interval_ns < 0 || p->interval_ns > RECEIVE_INTERVAL_MAX_NS)
 		return err_set(err, ERR_INVALID, "a profile covers more than 0 s and at most a day");
-	if (!p->interval_ns && p->profile->duration_nanos > 0 &&
-		p->profile->duration_nanos < RECEIVE_INTERVAL_MAX_NS)
-		p->interval_ns = p->profile->duration_nanos;
+	if (!p->interval_ns)
+		p->interval_ns = duration_of(own);
 	return ERR_OK;
 }
 

@@ -7,6 +7,7 @@
 #include "scrape/body.h"
 #include "scrape/receive/receive.h"
 #include "web/api/handlers.h"
+#include "web/push/push.h"
 #include "web/router/envelope.h"
 
 /* ---- what is pushed ---- */
@@ -54,29 +55,17 @@ static enum err_code read_labels(
 	return labels_builder_build(&b, &out->labels, err);
 }
 
-/* A profile has the time of its end: `time`, or its own, or now. */
-static enum err_code read_times(
-	const struct http_in *in, const struct pprof *p, struct received *out, struct err *err)
+static enum err_code read_times(const struct http_in *in, struct received *out, struct err *err)
 {
-	int64_t duration_ns = p->duration_nanos > 0 && p->duration_nanos < RECEIVE_INTERVAL_MAX_NS ?
-		p->duration_nanos :
-		0;
-	bool has_time, has_interval;
+	bool has_interval;
 	enum err_code rc;
 
-	if ((rc = api_time(in, "time", &out->ts_ns, &has_time, err)))
-		return rc;
-	if (!has_time)
-		out->ts_ns = p->time_nanos > 0 && p->time_nanos < TIME_MAX_NS ?
-			p->time_nanos + duration_ns :
-			clock_now_ns();
-	if ((rc = api_duration(in, "interval", &out->interval_ns, &has_interval, err)))
+	if ((rc = api_time(in, "time", &out->ts_ns, NULL, err)) ||
+		(rc = api_duration(in, "interval", &out->interval_ns, &has_interval, err)))
 		return rc;
 	if (has_interval && (out->interval_ns <= 0 || out->interval_ns > RECEIVE_INTERVAL_MAX_NS))
 		return err_set(err, ERR_INVALID,
 			"invalid parameter \"interval\": must be more than 0 and at most a day");
-	if (!has_interval)
-		out->interval_ns = 0;
 	return ERR_OK;
 }
 
@@ -95,7 +84,7 @@ static enum err_code decode(
 			 a, in->body, in->content_type, in->content_encoding, &pprof_limits_default, &p, err)))
 		return rc;
 	out->profile = p;
-	return read_times(in, p, out, err);
+	return read_times(in, out, err);
 }
 
 static void write_stored(struct http_out *out, const struct received *p)
@@ -117,16 +106,6 @@ static void write_stored(struct http_out *out, const struct received *p)
 	buf_release(&at);
 }
 
-static void write_busy(struct http_in *in, struct http_out *out, enum err_code rc,
-	const struct receive_turn *t, const struct err *err)
-{
-	if (rc == ERR_LIMIT)
-		api_error(out, 429, "too_many_requests", err->msg);
-	else
-		api_error(out, 503, "unavailable", err->msg);
-	http_add_header(out, "Retry-After", str_of(arena_printf(&in->arena, "%u", t->retry_s)));
-}
-
 void api_ingest(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct received p = { 0 };
@@ -134,10 +113,9 @@ void api_ingest(struct web *w, struct http_in *in, struct http_out *out)
 	struct err err;
 	enum err_code rc;
 
-	if ((rc = receive_begin(w->receiver,
-			 (struct str){ (const char *)in->client.bytes, sizeof(in->client.bytes) }, &turn,
-			 &err))) {
-		write_busy(in, out, rc, &turn, &err);
+	if (push_begin(w, in, out, &turn, &err)) {
+		api_error(out, out->status, out->status == 429 ? "too_many_requests" : "unavailable", "%s",
+			err.msg);
 		return;
 	}
 	if (!(rc = decode(in, &turn.arena, &p, &err))) {

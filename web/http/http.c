@@ -10,6 +10,15 @@ bool http_same_client(struct http_client a, struct http_client b)
 	return !memcmp(a.bytes, b.bytes, sizeof(a.bytes));
 }
 
+bool http_type_is(struct str type, const char *want)
+{
+	ptrdiff_t semicolon = str_find(type, STR(";"));
+
+	if (semicolon >= 0)
+		type.len = (size_t)semicolon;
+	return str_eq_nocase(str_trim(type), str_of(want));
+}
+
 struct str http_param(const struct http_in *in, const char *name)
 {
 	for (size_t i = 0; i < in->params_n; i++)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/json.h"
+#include "proto/base64.h"
 
 #define NAME_BYTES_MAX 64u
 
@@ -84,6 +85,22 @@ static bool read_enum(const json_t *v, const ProtobufCEnumDescriptor *d, int *ou
 	return true;
 }
 
+static enum err_code read_bytes(
+	struct reader *r, const ProtobufCFieldDescriptor *f, const json_t *v, ProtobufCBinaryData *out)
+{
+	char *bytes;
+
+	if (!json_is_string(v))
+		return wrong(r, f, "bytes in base64");
+	if (!(bytes = arena_alloc_raw(r->arena, json_string_length(v) + 1, 1)))
+		return arena_fail(r->arena, "request", r->err);
+	out->data = (uint8_t *)bytes;
+	if (!base64_decode(
+			(struct str){ json_string_value(v), json_string_length(v) }, bytes, &out->len))
+		return wrong(r, f, "bytes in base64");
+	return ERR_OK;
+}
+
 static enum err_code read_message(
 	struct reader *r, const ProtobufCMessageDescriptor *d, const json_t *v, ProtobufCMessage **out);
 
@@ -115,6 +132,8 @@ static enum err_code read_value(
 			return wrong(r, f, "a string");
 		*(char **)to = arena_strndup(r->arena, json_string_value(v), json_string_length(v));
 		return *(char **)to ? ERR_OK : arena_fail(r->arena, "request", r->err);
+	case PROTOBUF_C_TYPE_BYTES:
+		return read_bytes(r, f, v, to);
 	case PROTOBUF_C_TYPE_MESSAGE:
 		return read_message(r, f->descriptor, v, to);
 	default:
@@ -227,20 +246,10 @@ enum err_code pyroscope_json_read(struct arena *a, const ProtobufCMessageDescrip
 
 static void write_base64(struct json *j, ProtobufCBinaryData b)
 {
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 	struct buf text = { 0 };
 
 	buf_add_char(&text, '"');
-	for (size_t i = 0; i < b.len; i += 3) {
-		size_t left = b.len - i;
-		uint32_t bits = (uint32_t)b.data[i] << 16 | (left > 1 ? (uint32_t)b.data[i + 1] << 8 : 0) |
-			(left > 2 ? b.data[i + 2] : 0);
-
-		buf_add_char(&text, digits[bits >> 18]);
-		buf_add_char(&text, digits[bits >> 12 & 63]);
-		buf_add_char(&text, left > 1 ? digits[bits >> 6 & 63] : '=');
-		buf_add_char(&text, left > 2 ? digits[bits & 63] : '=');
-	}
+	base64_add(&text, (struct str){ (const char *)b.data, b.len });
 	buf_add_char(&text, '"');
 	json_raw(j, buf_str(&text));
 	j->out->failed |= text.failed;

@@ -19,6 +19,8 @@
 #include "proto/pyroscope.pb-c.h"
 #include "web/router/router.h"
 
+#define PYROSCOPE_JSON_TYPE "application/json"
+#define PYROSCOPE_PROTO_TYPE "application/proto"
 #define PYROSCOPE_REQUEST_BYTES_MAX (256u << 10) /* inflated */
 
 struct pyroscope_call {
@@ -46,6 +48,8 @@ extern const size_t pyroscope_methods_n;
 /* Decodes the message in a body. */
 MUST_CHECK enum err_code pyroscope_decode(struct arena *a, const ProtobufCMessageDescriptor *d,
 	bool json, struct str body, ProtobufCMessage **out, struct err *err);
+/* Answers with connect's JSON of an error. */
+void pyroscope_fail(struct http_out *out, int status, const char *code, const struct err *err);
 /* Writes the answer. */
 MUST_CHECK enum err_code pyroscope_answer(
 	struct pyroscope_call *c, const ProtobufCMessage *m, struct err *err);

@@ -13,8 +13,6 @@
 #include "web/pyroscope/pyroscope.h"
 
 #define PREFIX STR("/querier.v1.QuerierService/")
-#define JSON_TYPE "application/json"
-#define PROTO_TYPE "application/proto"
 #define TIMEOUT_DIGITS_MAX 10u
 
 #define REQUEST(name) &epimetheus__pyroscope__##name##__descriptor
@@ -36,6 +34,22 @@ const size_t pyroscope_methods_n = sizeof(pyroscope_methods) / sizeof(pyroscope_
 
 /* ---- errors ---- */
 
+void pyroscope_fail(struct http_out *out, int status, const char *code, const struct err *err)
+{
+	struct json j;
+
+	buf_clear(&out->body);
+	out->status = status;
+	out->content_type = PYROSCOPE_JSON_TYPE;
+	json_init(&j, &out->body);
+	json_object(&j);
+	json_key(&j, "code");
+	json_cstr(&j, code);
+	json_key(&j, "message");
+	json_cstr(&j, err->msg);
+	json_object_end(&j);
+}
+
 static void fail(struct http_out *out, enum err_code rc, const struct err *err)
 {
 	static const struct {
@@ -52,37 +66,17 @@ static void fail(struct http_out *out, enum err_code rc, const struct err *err)
 		{ ERR_NOT_FOUND, 404, "not_found" },
 	};
 	const char *code = "internal";
-	struct json j;
+	int status = 500;
 
-	buf_clear(&out->body);
-	out->status = 500;
 	for (size_t i = 0; i < sizeof(table) / sizeof(table[0]); i++)
 		if (table[i].rc == rc) {
-			out->status = table[i].status;
+			status = table[i].status;
 			code = table[i].code;
 		}
-	out->content_type = JSON_TYPE;
-	json_init(&j, &out->body);
-	json_object(&j);
-	json_key(&j, "code");
-	json_cstr(&j, code);
-	json_key(&j, "message");
-	json_cstr(&j, err->msg);
-	json_object_end(&j);
+	pyroscope_fail(out, status, code, err);
 }
 
 /* ---- what a request is ---- */
-
-/* Without parameters. */
-static bool type_is(struct str type, const char *want)
-{
-	ptrdiff_t semicolon = str_find(type, STR(";"));
-
-	if (semicolon >= 0)
-		type.len = (size_t)semicolon;
-	type = str_trim(type);
-	return str_eq_nocase(type, str_of(want));
-}
 
 static enum err_code read_headers(struct pyroscope_call *c, struct err *err)
 {
@@ -149,9 +143,9 @@ static enum err_code read_body(struct http_in *in, struct str *out, struct err *
 	if (out->len > PYROSCOPE_REQUEST_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "the request is %zu bytes, limit %u", out->len,
 			PYROSCOPE_REQUEST_BYTES_MAX);
-	if (!encoding.len || type_is(encoding, "identity"))
+	if (!encoding.len || http_type_is(encoding, "identity"))
 		return ERR_OK;
-	if (!type_is(encoding, "gzip"))
+	if (!http_type_is(encoding, "gzip"))
 		return err_set(err, ERR_UNSUPPORTED,
 			"Content-Encoding %s is not known; gzip and identity are", QUOTED(encoding));
 	if (!out->len)
@@ -233,11 +227,11 @@ enum err_code pyroscope_answer(struct pyroscope_call *c, const ProtobufCMessage 
 	size_t size;
 
 	if (c->json) {
-		c->out->content_type = JSON_TYPE;
+		c->out->content_type = PYROSCOPE_JSON_TYPE;
 		json_init(&j, body);
 		pyroscope_json_write(&j, m);
 	} else {
-		c->out->content_type = PROTO_TYPE;
+		c->out->content_type = PYROSCOPE_PROTO_TYPE;
 		size = protobuf_c_message_get_packed_size(m);
 		if (buf_reserve(body, size))
 			body->len += protobuf_c_message_pack(m, (uint8_t *)body->ptr + body->len);
@@ -249,7 +243,7 @@ enum err_code pyroscope_answer(struct pyroscope_call *c, const ProtobufCMessage 
 
 void pyroscope_answer_wire(struct pyroscope_call *c, struct str wire)
 {
-	c->out->content_type = PROTO_TYPE;
+	c->out->content_type = PYROSCOPE_PROTO_TYPE;
 	buf_add_str(&c->out->body, wire);
 }
 
@@ -274,10 +268,11 @@ void pyroscope_handle(struct web *w, struct http_in *in, struct http_out *out)
 	struct err err;
 	enum err_code rc;
 
-	c.json = type_is(in->content_type, JSON_TYPE);
-	if (!c.json && !type_is(in->content_type, PROTO_TYPE)) {
-		http_text(out, 415, "Content-Type must be " PROTO_TYPE " or " JSON_TYPE);
-		http_add_header(out, "Accept-Post", STR(PROTO_TYPE ", " JSON_TYPE));
+	c.json = http_type_is(in->content_type, PYROSCOPE_JSON_TYPE);
+	if (!c.json && !http_type_is(in->content_type, PYROSCOPE_PROTO_TYPE)) {
+		http_text(
+			out, 415, "Content-Type must be " PYROSCOPE_PROTO_TYPE " or " PYROSCOPE_JSON_TYPE);
+		http_add_header(out, "Accept-Post", STR(PYROSCOPE_PROTO_TYPE ", " PYROSCOPE_JSON_TYPE));
 		return;
 	}
 	if (!(rc = read_headers(&c, &err)) && !(rc = read_body(in, &body, &err)) &&

@@ -1,0 +1,14 @@
+/*
+ * Forms: the handlers of what senders push (web/routes.c).
+ *
+ * Threads: workers; any number at once.
+ */
+#ifndef WEB_PUSH_FORMS_H
+#define WEB_PUSH_FORMS_H
+
+#include "web/router/router.h"
+
+/* push_v1.c: push.v1.PusherService/Push, of Pyroscope's SDKs and Alloy. */
+route_fn push_v1_handle;
+
+#endif

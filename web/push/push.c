@@ -1,0 +1,87 @@
+#include "web/push/push.h"
+
+#include "base/quote.h"
+
+enum err_code push_begin(struct web *w, struct http_in *in, struct http_out *out,
+	struct receive_turn *t, struct err *err)
+{
+	const struct str sender = { (const char *)in->client.bytes, sizeof(in->client.bytes) };
+	enum err_code rc;
+
+	if (!w->receiver) {
+		*t = (struct receive_turn){ .retry_s = 1 };
+		rc = err_set(err, ERR_UNAVAILABLE, "this server stores no profiles");
+	} else {
+		rc = receive_begin(w->receiver, sender, t, err);
+	}
+	if (!rc)
+		return ERR_OK;
+	out->status = rc == ERR_LIMIT ? 429 : 503;
+	http_add_header(out, "Retry-After", str_of(arena_printf(&in->arena, "%u", t->retry_s)));
+	return rc;
+}
+
+enum err_code push_body(struct http_in *in, struct arena *a, struct str *out, struct err *err)
+{
+	struct str coding = str_trim(in->content_encoding);
+	bool gzip = http_type_is(coding, "gzip");
+
+	if (coding.len && !gzip && !http_type_is(coding, "identity"))
+		return err_set(err, ERR_UNSUPPORTED,
+			"Content-Encoding %s is not known; gzip and identity are", QUOTED(coding));
+	*out = in->body;
+	if (!out->len)
+		return ERR_OK;
+	if (gzip && (out->len < 2 || memcmp(out->ptr, "\x1f\x8b", 2) != 0))
+		return err_set(err, ERR_INVALID, "Content-Encoding is gzip, the body is not");
+	return pprof_inflate(a, *out, &pprof_limits_default, out, err);
+}
+
+const struct received *push_failed(const struct received *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].rc)
+			return &v[i];
+	return NULL;
+}
+
+int push_status(enum err_code rc)
+{
+	switch (rc) {
+	case ERR_OK:
+		return 200;
+	case ERR_INVALID:
+		return 400;
+	case ERR_LIMIT:
+		return 413;
+	case ERR_EXISTS:
+		return 409;
+	case ERR_UNSUPPORTED:
+		return 415;
+	case ERR_UNAVAILABLE:
+		return 503;
+	default:
+		return 500;
+	}
+}
+
+/* ---- labels ---- */
+
+void push_labels_init(struct push_labels *l, struct receive_turn *t)
+{
+	l->t = t;
+	labels_builder_init(&l->b, &t->arena, (struct labels){ 0 });
+}
+
+void push_labels_add(struct push_labels *l, struct str name, struct str value)
+{
+	if (str_is(name, LABEL_NAME) || receive_label(l->t, &name))
+		labels_builder_set(&l->b, name, value);
+}
+
+enum err_code push_labels_build(struct push_labels *l, struct labels *out, struct err *err)
+{
+	if (!labels_builder_get(&l->b, STR("job")).len)
+		labels_builder_set(&l->b, STR("job"), labels_builder_get(&l->b, STR("service_name")));
+	return labels_builder_build(&l->b, out, err);
+}

@@ -1,0 +1,141 @@
+/*
+ * push.v1.PusherService/Push: connect's unary call with profiles of several series, each with its
+ * labels and one or more pprof bodies. protobuf or JSON; gzip or not, also of each profile.
+ *
+ * All profiles are decoded before the first is stored, so that half a request stores nothing. Where
+ * one is refused the answer is its error; the others are stored, and acknowledged again if the
+ * sender repeats them.
+ */
+#include "base/quote.h"
+#include "web/push/forms.h"
+#include "web/push/push.h"
+#include "web/pyroscope/json.h"
+#include "web/pyroscope/pyroscope.h"
+
+#define PROFILES_MAX 10000u
+
+typedef Epimetheus__Pyroscope__PushRequest push_request;
+typedef Epimetheus__Pyroscope__RawProfileSeries raw_series;
+
+struct batch {
+	struct receive_turn *t;
+	struct received *v;
+	size_t n;
+};
+
+static enum err_code read_labels(
+	struct batch *b, const raw_series *s, struct labels *out, struct err *err)
+{
+	struct push_labels l;
+
+	push_labels_init(&l, b->t);
+	for (size_t i = 0; i < s->n_labels; i++)
+		push_labels_add(&l, str_of(s->labels[i]->name), str_of(s->labels[i]->value));
+	return push_labels_build(&l, out, err);
+}
+
+static enum err_code read_profile(
+	struct batch *b, ProtobufCBinaryData bytes, struct labels labels, struct err *err)
+{
+	struct arena *a = &b->t->arena;
+	struct str raw = { (const char *)bytes.data, bytes.len };
+	struct received *p = &b->v[b->n];
+	struct pprof *profile;
+	enum err_code rc;
+
+	if (!raw.len)
+		return err_set(err, ERR_INVALID, "raw_profile is empty");
+	if ((rc = pprof_inflate(a, raw, &pprof_limits_default, &raw, err)) ||
+		(rc = pprof_decode(a, raw, &pprof_limits_default, &profile, err)))
+		return rc;
+	*p = (struct received){ .labels = labels, .profile = profile };
+	b->n++;
+	return ERR_OK;
+}
+
+static enum err_code read_all(struct batch *b, const push_request *r, struct err *err)
+{
+	struct labels labels;
+	size_t n = 0;
+	enum err_code rc;
+
+	for (size_t i = 0; i < r->n_series; i++)
+		n += r->series[i]->n_samples;
+	if (n > PROFILES_MAX)
+		return err_set(err, ERR_LIMIT, "%zu profiles in a request, limit %u", n, PROFILES_MAX);
+	if (!(b->v = arena_array(&b->t->arena, struct received, n + 1)))
+		return arena_fail(&b->t->arena, "request", err);
+	for (size_t i = 0; i < r->n_series; i++) {
+		const raw_series *s = r->series[i];
+
+		if ((rc = read_labels(b, s, &labels, err)))
+			return err_wrap(err, rc, "series %zu", i);
+		for (size_t k = 0; k < s->n_samples; k++)
+			if ((rc = read_profile(b, s->samples[k]->raw_profile, labels, err)))
+				return err_wrap(err, rc, "series %zu, sample %zu", i, k);
+	}
+	return ERR_OK;
+}
+
+static void fail(struct http_out *out, int status, const struct err *err)
+{
+	static const struct {
+		int status;
+		const char *code;
+	} codes[] = { { 400, "invalid_argument" }, { 409, "already_exists" },
+		{ 413, "resource_exhausted" }, { 415, "unimplemented" }, { 429, "resource_exhausted" },
+		{ 503, "unavailable" } };
+	const char *code = "internal";
+
+	for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++)
+		if (codes[i].status == status)
+			code = codes[i].code;
+	pyroscope_fail(out, status, code, err);
+}
+
+static enum err_code take(struct http_in *in, bool json, struct batch *b, struct err *err)
+{
+	struct arena *a = &b->t->arena;
+	ProtobufCMessage *request;
+	struct str body;
+	enum err_code rc;
+
+	if ((rc = push_body(in, a, &body, err)) ||
+		(rc = pyroscope_decode(
+			 a, &epimetheus__pyroscope__push_request__descriptor, json, body, &request, err)) ||
+		(rc = read_all(b, (const push_request *)request, err)))
+		return rc;
+	receive_store(b->t, b->v, b->n);
+	return ERR_OK;
+}
+
+void push_v1_handle(struct web *w, struct http_in *in, struct http_out *out)
+{
+	bool json = http_type_is(in->content_type, PYROSCOPE_JSON_TYPE);
+	struct receive_turn turn;
+	struct batch b = { .t = &turn };
+	const struct received *failed;
+	enum err_code rc;
+	struct err err;
+
+	if (!json && !http_type_is(in->content_type, PYROSCOPE_PROTO_TYPE)) {
+		http_text(
+			out, 415, "Content-Type must be %s or %s", PYROSCOPE_PROTO_TYPE, PYROSCOPE_JSON_TYPE);
+		return;
+	}
+	if (push_begin(w, in, out, &turn, &err)) {
+		fail(out, out->status, &err);
+		return;
+	}
+	if ((rc = take(in, json, &b, &err))) {
+		receive_refuse(&turn);
+		fail(out, push_status(rc), &err);
+	} else if ((failed = push_failed(b.v, b.n))) {
+		fail(out, push_status(failed->rc), &failed->err);
+	} else {
+		out->content_type = json ? PYROSCOPE_JSON_TYPE : PYROSCOPE_PROTO_TYPE;
+		if (json)
+			buf_add_cstr(&out->body, "{}");
+	}
+	receive_end(&turn);
+}
