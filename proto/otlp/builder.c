@@ -1,0 +1,541 @@
+/*
+ * The pprof profile at hand: takes from the dictionary what its samples use, and merges samples.
+ *
+ * Arrays are scratch that all profiles of a request share; a finished profile is a copy of exact
+ * size. For each table of the dictionary there is an array of numbers, which says under which
+ * index an element is in the profile. A number is valid if it has the epoch of the profile, so
+ * nothing is cleared between profiles, and a profile costs what it uses.
+ */
+#include <assert.h>
+#include <inttypes.h>
+#include <sys/random.h>
+
+#include "proto/otlp/decoder.h"
+
+#define SLOTS_FIRST 256u
+
+struct number {
+	uint32_t epoch, id;
+};
+
+struct label_number {
+	uint32_t epoch, key, str, unit;
+};
+
+struct row {
+	uint64_t hash;
+	uint32_t stack, link;
+	int64_t value;
+};
+
+struct otlp_builder {
+	uint32_t epoch; /* of the profile at hand; the first is 1 */
+	struct number *strings, *functions, *mappings, *locations; /* by the dictionary's */
+	struct label_number *labels; /* by the dictionary's attributes */
+	struct pprof p; /* without values */
+	struct row *rows; /* of p.samples */
+	uint32_t *attributes; /* of p.labels */
+	uint32_t *slots, slots_n; /* sample + 1 by hash; 0: free */
+	uint32_t strings_cap, functions_cap, mappings_cap, locations_cap, lines_cap, samples_cap;
+	uint32_t location_ids_cap, labels_cap, rows_cap, attributes_cap;
+};
+
+enum err_code otlp_builder_open(struct otlp_decoder *d)
+{
+	const struct otlp_dictionary *t = &d->d;
+	struct otlp_builder *b = arena_new(d->a, struct otlp_builder);
+
+	if (!b)
+		return otlp_no_memory(d);
+	b->strings = arena_array(d->a, struct number, t->strings_n);
+	b->functions = arena_array(d->a, struct number, t->functions_n);
+	b->mappings = arena_array(d->a, struct number, t->mappings_n);
+	b->locations = arena_array(d->a, struct number, t->locations_n);
+	b->labels = arena_array(d->a, struct label_number, t->attributes_n);
+	b->slots = arena_array(d->a, uint32_t, SLOTS_FIRST);
+	b->slots_n = SLOTS_FIRST;
+	if (!b->strings || !b->functions || !b->mappings || !b->locations || !b->labels || !b->slots)
+		return otlp_no_memory(d);
+	/* Samples, too, must not be chosen so that their hashes collide. */
+	if (getrandom(&d->seed, sizeof(d->seed), GRND_NONBLOCK) != (ssize_t)sizeof(d->seed))
+		d->seed = hash_u64((uint64_t)(uintptr_t)b);
+	d->b = b;
+	return ERR_OK;
+}
+
+/*
+ * A profile with many samples must not make all that follow it slow, so few samples are cleared
+ * one by one: from where each belongs up to the next free slot.
+ */
+static void clear_slots(struct otlp_builder *b)
+{
+	uint32_t mask = b->slots_n - 1, n = b->p.samples_n, at;
+
+	if (n > b->slots_n / 16)
+		memset(b->slots, 0, b->slots_n * sizeof(*b->slots));
+	else
+		for (uint32_t i = 0; i < n; i++)
+			for (at = (uint32_t)b->rows[i].hash & mask; b->slots[at]; at = (at + 1) & mask)
+				b->slots[at] = 0;
+}
+
+void otlp_builder_begin(struct otlp_decoder *d)
+{
+	struct otlp_builder *b = d->b;
+	struct pprof *p = &b->p;
+
+	b->epoch++;
+	clear_slots(b);
+	p->strings_n = p->functions_n = p->mappings_n = p->locations_n = p->lines_n = 0;
+	p->samples_n = p->location_ids_n = p->labels_n = 0;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Elements of the dictionary. */
+
+static enum err_code add_string(struct otlp_decoder *d, struct str s, uint32_t *out)
+{
+	struct otlp_builder *b = d->b;
+	struct pprof *p = &b->p;
+
+	if (!arena_array_room(d->a, &p->strings, p->strings_n, 2, &b->strings_cap))
+		return otlp_no_memory(d);
+	if (!p->strings_n)
+		p->strings[p->strings_n++] = STR("");
+	*out = 0;
+	if (s.len) {
+		p->strings[p->strings_n] = s;
+		*out = p->strings_n++;
+	}
+	return ERR_OK;
+}
+
+static enum err_code use_string(
+	struct otlp_decoder *d, uint32_t index, const char *what, uint32_t *out)
+{
+	struct otlp_builder *b = d->b;
+	enum err_code rc;
+	struct str s;
+
+	*out = 0;
+	if (!index)
+		return ERR_OK;
+	if (index < d->d.strings_n && b->strings[index].epoch == b->epoch) {
+		*out = b->strings[index].id;
+		return ERR_OK;
+	}
+	if ((rc = otlp_string(d, index, what, &s)) || (rc = add_string(d, s, out)))
+		return rc;
+	b->strings[index] = (struct number){ b->epoch, *out };
+	return ERR_OK;
+}
+
+/* The best of the ids that a mapping has: GNU's, Go's, else a hash of the file. */
+static enum err_code find_build_id(struct otlp_decoder *d, struct otlp_mapping *m)
+{
+	static const char *const keys[] = { "process.executable.build_id.gnu",
+		"process.executable.build_id.go", "process.executable.build_id.htlhash",
+		"process.executable.build_id.profiling" };
+	size_t best = sizeof(keys) / sizeof(keys[0]);
+	struct otlp_attribute a;
+	enum err_code rc;
+
+	for (uint32_t i = 0; i < m->attributes.n; i++) {
+		if ((rc = otlp_entry_attribute(d, d->d.indices[m->attributes.first + i], &a)))
+			return rc;
+		for (size_t k = 0; k < best; k++)
+			if (str_is(a.key, keys[k]) && a.text.len) {
+				m->build_id = a.text;
+				best = k;
+			}
+	}
+	m->build_id_known = true;
+	return ERR_OK;
+}
+
+static enum err_code use_mapping(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+{
+	struct otlp_builder *b = d->b;
+	struct pprof *p = &b->p;
+	struct pprof_mapping *to;
+	struct otlp_mapping *m;
+	enum err_code rc;
+
+	*out = PPROF_NONE;
+	if (!index)
+		return ERR_OK;
+	if (index >= d->d.mappings_n)
+		return otlp_reject(d, ERR_INVALID, "no mapping %" PRIu32 ", mappingTable has %" PRIu32,
+			index, d->d.mappings_n);
+	if (b->mappings[index].epoch == b->epoch) {
+		*out = b->mappings[index].id;
+		return ERR_OK;
+	}
+	m = &d->d.mappings[index];
+	if (!m->build_id_known && (rc = find_build_id(d, m)))
+		return rc;
+	if (!arena_array_room(d->a, &p->mappings, p->mappings_n, 1, &b->mappings_cap))
+		return otlp_no_memory(d);
+	to = &p->mappings[p->mappings_n];
+	*to = (struct pprof_mapping){
+		.start = m->start, .limit = m->limit, .offset = m->offset, .has_functions = true
+	};
+	if ((rc = use_string(d, m->filename, "mapping.filenameStrindex", &to->filename)) ||
+		(rc = add_string(d, m->build_id, &to->build_id)))
+		return rc;
+	*out = p->mappings_n++;
+	b->mappings[index] = (struct number){ b->epoch, *out };
+	return ERR_OK;
+}
+
+static enum err_code use_function(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+{
+	static const struct otlp_function none;
+	struct otlp_builder *b = d->b;
+	struct pprof *p = &b->p;
+	const struct otlp_function *f = &none;
+	struct pprof_function *to;
+	enum err_code rc;
+
+	if (index < d->d.functions_n) {
+		if (b->functions[index].epoch == b->epoch) {
+			*out = b->functions[index].id;
+			return ERR_OK;
+		}
+		f = &d->d.functions[index];
+	} else if (index) {
+		return otlp_reject(d, ERR_INVALID, "no function %" PRIu32 ", functionTable has %" PRIu32,
+			index, d->d.functions_n);
+	}
+	if (!arena_array_room(d->a, &p->functions, p->functions_n, 1, &b->functions_cap))
+		return otlp_no_memory(d);
+	to = &p->functions[p->functions_n];
+	to->start_line = f->start_line;
+	if ((rc = use_string(d, f->name, "function.nameStrindex", &to->name)) ||
+		(rc = use_string(d, f->system_name, "function.systemNameStrindex", &to->system_name)) ||
+		(rc = use_string(d, f->filename, "function.filenameStrindex", &to->filename)))
+		return rc;
+	*out = p->functions_n++;
+	if (index < d->d.functions_n)
+		b->functions[index] = (struct number){ b->epoch, *out };
+	return ERR_OK;
+}
+
+/* Few bytes may name a long stack, in every sample of every profile. */
+static enum err_code count_frames(struct otlp_decoder *d, uint32_t n)
+{
+	d->frames_n += n;
+	return d->frames_n > d->limits->frames_max ?
+		otlp_too_many(d, d->limits->frames_max, "frames and lines in its profiles") :
+		ERR_OK;
+}
+
+static enum err_code use_lines(struct otlp_decoder *d, const struct otlp_location *l)
+{
+	struct otlp_builder *b = d->b;
+	struct pprof *p = &b->p;
+	enum err_code rc;
+
+	if ((rc = count_frames(d, l->lines.n)))
+		return rc;
+	if (!arena_array_room(d->a, &p->lines, p->lines_n, l->lines.n, &b->lines_cap))
+		return otlp_no_memory(d);
+	for (uint32_t i = 0; i < l->lines.n; i++) {
+		struct pprof_line line = d->d.lines[l->lines.first + i];
+
+		if ((rc = use_function(d, line.function, &line.function)))
+			return rc;
+		p->lines[p->lines_n++] = line;
+	}
+	return ERR_OK;
+}
+
+/* A mapping has functions if all locations that are used have a name. */
+static void set_has(struct pprof *p, const struct pprof_location *l)
+{
+	struct pprof_mapping *m = &p->mappings[l->mapping];
+	const struct pprof_line *lines = &p->lines[l->line_first];
+
+	m->has_functions = m->has_functions && l->line_n;
+	m->has_inline_frames = m->has_inline_frames || l->line_n > 1;
+	for (uint32_t i = 0; i < l->line_n; i++) {
+		const struct pprof_function *f = &p->functions[lines[i].function];
+
+		m->has_functions = m->has_functions && (f->name || f->system_name);
+		m->has_filenames = m->has_filenames || f->filename;
+		m->has_line_numbers = m->has_line_numbers || lines[i].line;
+	}
+}
+
+static enum err_code use_location(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+{
+	struct otlp_builder *b = d->b;
+	struct pprof *p = &b->p;
+	const struct otlp_location *l;
+	struct pprof_location *to;
+	enum err_code rc;
+
+	if (index >= d->d.locations_n)
+		return otlp_reject(d, ERR_INVALID, "no location %" PRIu32 ", locationTable has %" PRIu32,
+			index, d->d.locations_n);
+	l = &d->d.locations[index];
+	if (!arena_array_room(d->a, &p->locations, p->locations_n, 1, &b->locations_cap))
+		return otlp_no_memory(d);
+	to = &p->locations[p->locations_n];
+	*to = (struct pprof_location){
+		.address = l->address, .line_first = p->lines_n, .line_n = l->lines.n
+	};
+	if ((rc = use_mapping(d, l->mapping, &to->mapping)) || (rc = use_lines(d, l)))
+		return rc;
+	if (to->mapping != PPROF_NONE)
+		set_has(p, to);
+	*out = p->locations_n++;
+	b->locations[index] = (struct number){ b->epoch, *out };
+	return ERR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * Samples. */
+
+static enum err_code add_label(struct otlp_decoder *d, uint32_t index)
+{
+	const struct otlp_attribute *a = &d->d.attributes[index].a;
+	struct otlp_builder *b = d->b;
+	struct label_number *n = &b->labels[index];
+	struct pprof *p = &b->p;
+	bool is_number = a->kind == OTLP_INT;
+	enum err_code rc;
+
+	if (n->epoch != b->epoch) {
+		if ((rc = use_string(d, d->d.attributes[index].key, "keyStrindex", &n->key)) ||
+			(rc = add_string(d, is_number ? a->unit : STR(""), &n->unit)) ||
+				(rc = add_string(d, is_number ? STR("") : a->text, &n->str)))
+			return rc;
+		n->epoch = b->epoch;
+	}
+	b->attributes[p->labels_n] = index;
+	p->labels[p->labels_n++] = (struct pprof_label){
+		.key = n->key, .str = n->str, .num_unit = n->unit, .num = is_number ? a->number : 0
+	};
+	return ERR_OK;
+}
+
+static enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
+{
+	struct otlp_builder *b = d->b;
+	struct pprof *p = &b->p;
+	struct otlp_range s = { 0 };
+	enum err_code rc;
+
+	if (stack >= d->d.stacks_n && stack)
+		return otlp_reject(
+			d, ERR_INVALID, "no stack %" PRIu32 ", stackTable has %" PRIu32, stack, d->d.stacks_n);
+	if (stack < d->d.stacks_n)
+		s = d->d.stacks[stack];
+	if (s.n > d->limits->stack_depth_max)
+		return otlp_reject(
+			d, ERR_LIMIT, "%" PRIu32 " frames, limit %" PRIu32, s.n, d->limits->stack_depth_max);
+	if ((rc = count_frames(d, s.n)))
+		return rc;
+	if (!arena_array_room(d->a, &p->location_ids, p->location_ids_n, s.n, &b->location_ids_cap))
+		return otlp_no_memory(d);
+	for (uint32_t i = 0; i < s.n; i++) {
+		uint32_t index = d->d.indices[s.first + i], *to = &p->location_ids[p->location_ids_n + i];
+
+		if (index < d->d.locations_n && b->locations[index].epoch == b->epoch)
+			*to = b->locations[index].id;
+		else if ((rc = use_location(d, index, to)))
+			return rc;
+	}
+	p->location_ids_n += s.n;
+	return ERR_OK;
+}
+
+static enum err_code add_row(
+	struct otlp_decoder *d, struct row row, const uint32_t *attributes, uint32_t n)
+{
+	struct otlp_builder *b = d->b;
+	struct pprof *p = &b->p;
+	struct pprof_sample s = { p->location_ids_n, 0, p->labels_n, n };
+	enum err_code rc;
+
+	if (!arena_array_room(d->a, &p->samples, p->samples_n, 1, &b->samples_cap) ||
+		!arena_array_room(d->a, &b->rows, p->samples_n, 1, &b->rows_cap) ||
+		!arena_array_room(d->a, &p->labels, p->labels_n, n, &b->labels_cap) ||
+		!arena_array_room(d->a, &b->attributes, p->labels_n, n, &b->attributes_cap))
+		return otlp_no_memory(d);
+	if ((rc = add_frames(d, row.stack)))
+		return rc;
+	for (uint32_t i = 0; i < n; i++)
+		if ((rc = add_label(d, attributes[i])))
+			return rc;
+	s.location_n = p->location_ids_n - s.location_first;
+	p->samples[p->samples_n] = s;
+	b->rows[p->samples_n++] = row;
+	return ERR_OK;
+}
+
+static bool widen_slots(struct otlp_decoder *d)
+{
+	struct otlp_builder *b = d->b;
+	uint32_t n = b->slots_n * 4, at;
+	uint32_t *slots = arena_array(d->a, uint32_t, n);
+
+	if (!slots)
+		return false;
+	for (uint32_t i = 0; i < b->p.samples_n; i++) {
+		for (at = (uint32_t)b->rows[i].hash & (n - 1); slots[at]; at = (at + 1) & (n - 1))
+			;
+		slots[at] = i + 1;
+	}
+	b->slots = slots;
+	b->slots_n = n;
+	return true;
+}
+
+static uint64_t hash_row(
+	const struct otlp_decoder *d, const struct row *row, const uint32_t *attributes, uint32_t n)
+{
+	uint64_t hash = hash_u64(d->seed ^ ((uint64_t)row->stack << 32 | row->link));
+
+	for (uint32_t i = 0; i < n; i++)
+		hash = hash_u64((hash + d->seed) ^ attributes[i]);
+	return hash;
+}
+
+static bool is_same_sample(const struct otlp_builder *b, uint32_t i, const struct row *row,
+	const uint32_t *attributes, uint32_t n)
+{
+	const struct row *r = &b->rows[i];
+	const struct pprof_sample *s = &b->p.samples[i];
+
+	return r->hash == row->hash && r->stack == row->stack && r->link == row->link &&
+		s->label_n == n &&
+		(!n || !memcmp(&b->attributes[s->label_first], attributes, n * sizeof(*attributes)));
+}
+
+enum err_code otlp_builder_sample(struct otlp_decoder *d, uint32_t stack, uint32_t link,
+	const uint32_t *attributes, uint32_t n, int64_t value)
+{
+	struct row row = { .stack = stack, .link = link, .value = value };
+	struct otlp_builder *b = d->b;
+	uint32_t mask = b->slots_n - 1, at;
+	enum err_code rc;
+
+	row.hash = hash_row(d, &row, attributes, n);
+	for (at = (uint32_t)row.hash & mask; b->slots[at]; at = (at + 1) & mask) {
+		if (!is_same_sample(b, b->slots[at] - 1, &row, attributes, n))
+			continue;
+		if (__builtin_add_overflow(
+				b->rows[b->slots[at] - 1].value, value, &b->rows[b->slots[at] - 1].value))
+			return otlp_reject(d, ERR_INVALID, "the sum of equal samples exceeds 64 bits");
+		return ERR_OK;
+	}
+	if (link && link >= d->request->links_n)
+		return otlp_reject(d, ERR_INVALID, "no link %" PRIu32 ", linkTable has %" PRIu32, link,
+			d->request->links_n);
+	if ((rc = add_row(d, row, attributes, n)))
+		return rc;
+	b->slots[at] = b->p.samples_n;
+	return b->p.samples_n > b->slots_n / 2 && !widen_slots(d) ? otlp_no_memory(d) : ERR_OK;
+}
+
+/* ------------------------------------------------------------------------------------------------
+ * The end of a profile. */
+
+static enum err_code set_types(
+	struct otlp_decoder *d, const struct otlp_types *types, struct pprof *p, bool *is_cpu)
+{
+	static const char *const names[] = { "samples", "count", "cpu", "nanoseconds" };
+	const uint32_t indexes[] = { types->type, types->unit, types->period_type, types->period_unit };
+	struct otlp_builder *b = d->b;
+	uint32_t own[4];
+	enum err_code rc;
+
+	*is_cpu = types->period > 0;
+	for (int i = 0; i < 4; i++) {
+		if ((rc = use_string(d, indexes[i], i < 2 ? "sampleType" : "periodType", &own[i])) ||
+			(!b->p.strings_n && (rc = add_string(d, STR(""), &own[i]))))
+			return rc;
+		*is_cpu = *is_cpu && str_is(b->p.strings[own[i]], names[i]);
+	}
+	if (!own[0])
+		return otlp_reject(d, ERR_INVALID, "sampleType is missing");
+	p->types_n = *is_cpu ? 2 : 1;
+	if (!(p->types = arena_alloc_raw(d->a, p->types_n, sizeof(*p->types))))
+		return otlp_no_memory(d);
+	p->types[0] = (struct pprof_type){ own[0], own[1] };
+	p->period_type = (struct pprof_type){ own[2], own[3] };
+	if (*is_cpu)
+		p->types[1] = p->period_type;
+	return ERR_OK;
+}
+
+static enum err_code set_values(
+	struct otlp_decoder *d, struct pprof *p, uint32_t *links, bool is_cpu)
+{
+	const struct row *rows = d->b->rows;
+
+	for (uint32_t i = 0; i < p->samples_n; i++) {
+		int64_t *v = p->values + (size_t)i * p->types_n;
+
+		v[0] = rows[i].value;
+		links[i] = rows[i].link;
+		if (is_cpu && __builtin_mul_overflow(v[0], p->period, &v[1]))
+			return otlp_reject(d, ERR_INVALID,
+				"count x period of a sample exceeds 64 bits: %" PRId64 " x %" PRId64, v[0],
+				p->period);
+	}
+	return ERR_OK;
+}
+
+/* Copies an array; false: no memory. */
+static bool copy(struct arena *a, void *array, size_t n, size_t size)
+{
+	void *from, *to = arena_alloc_raw(a, n, size);
+
+	memcpy(&from, array, sizeof(from));
+	if (to && n)
+		memcpy(to, from, n * size);
+	memcpy(array, &to, sizeof(to));
+	return to;
+}
+
+#define COPY(a, items, n) copy((a), &(items), (n), sizeof(*(items)))
+
+enum err_code otlp_builder_finish(
+	struct otlp_decoder *d, const struct otlp_types *types, struct otlp_profile *out)
+{
+	struct pprof *p = arena_new(d->a, struct pprof);
+	bool is_cpu;
+	enum err_code rc;
+
+	if (!p)
+		return otlp_no_memory(d);
+	if (types->time > INT64_MAX || types->duration > INT64_MAX)
+		return otlp_reject(d, ERR_INVALID, "%s exceeds 63 bits",
+			types->time > INT64_MAX ? "timeUnixNano" : "durationNano");
+	if ((rc = set_types(d, types, p, &is_cpu)))
+		return rc;
+	d->b->p.types = p->types;
+	d->b->p.types_n = p->types_n;
+	d->b->p.period_type = p->period_type;
+	*p = d->b->p;
+	p->time_nanos = (int64_t)types->time;
+	p->duration_nanos = (int64_t)types->duration;
+	p->period = types->period;
+	p->values = arena_alloc_raw(d->a, p->samples_n, p->types_n * sizeof(*p->values));
+	out->links = arena_alloc_raw(d->a, p->samples_n, sizeof(*out->links));
+	if (!p->values || !out->links)
+		return otlp_no_memory(d);
+	if ((rc = set_values(d, p, out->links, is_cpu)))
+		return rc;
+	if (!COPY(d->a, p->strings, p->strings_n) || !COPY(d->a, p->functions, p->functions_n) ||
+		!COPY(d->a, p->mappings, p->mappings_n) || !COPY(d->a, p->locations, p->locations_n) ||
+		!COPY(d->a, p->lines, p->lines_n) || !COPY(d->a, p->samples, p->samples_n) ||
+		!COPY(d->a, p->location_ids, p->location_ids_n) || !COPY(d->a, p->labels, p->labels_n))
+		return otlp_no_memory(d);
+	assert(p->strings_n && !p->strings[0].len);
+	out->pprof = p;
+	return ERR_OK;
+}

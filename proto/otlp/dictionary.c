@@ -1,0 +1,311 @@
+/*
+ * The dictionary: each table becomes an array, in one walk. What an element refers to is checked
+ * when a profile uses it, so that one wrong element harms no others.
+ */
+#include <inttypes.h>
+
+#include "proto/otlp/decoder.h"
+
+enum table { T_MAPPING = 1, T_LOCATION, T_FUNCTION, T_LINK, T_STRING, T_ATTRIBUTE, T_STACK };
+
+static enum err_code add_index(struct otlp_decoder *d, uint64_t v)
+{
+	struct otlp_dictionary *t = &d->d;
+
+	if (t->indices_n == UINT32_MAX - 1)
+		return otlp_too_many(d, UINT32_MAX - 1, "indexes");
+	if (!arena_array_room(d->a, &t->indices, t->indices_n, 1, &t->indices_cap))
+		return otlp_no_memory(d);
+	t->indices[t->indices_n++] = otlp_index(v);
+	return ERR_OK;
+}
+
+/* A repeated field of indexes, packed or not. */
+static enum err_code add_indices(struct otlp_decoder *d, const struct otlp_field *f)
+{
+	struct otlp_dictionary *t = &d->d;
+	wire_pos at = f->begin;
+	uint64_t v;
+
+	if ((f->tag & 7) == WIRE_VARINT)
+		return add_index(d, f->number);
+	if ((f->tag & 7) != WIRE_BYTES)
+		return otlp_wire_fail(d);
+	if (f->end - at > INT32_MAX - (int64_t)t->indices_n)
+		return otlp_too_many(d, INT32_MAX, "indexes");
+	if (!arena_array_room(d->a, &t->indices, t->indices_n, (size_t)(f->end - at), &t->indices_cap))
+		return otlp_no_memory(d);
+	while (at < f->end) {
+		if (!(at = wire_varint(at, f->end, &v)))
+			return otlp_wire_fail(d);
+		t->indices[t->indices_n++] = otlp_index(v);
+	}
+	return ERR_OK;
+}
+
+static enum err_code add_mapping(struct otlp_decoder *d, wire_pos at, wire_pos end)
+{
+	struct otlp_dictionary *t = &d->d;
+	struct otlp_mapping m = { .attributes = { t->indices_n, 0 } };
+	struct otlp_field f;
+	enum err_code rc;
+
+	while (at < end) {
+		if (!(at = otlp_next(at, end, &f)))
+			return otlp_wire_fail(d);
+		if (f.tag == WIRE_TAG(1, WIRE_VARINT))
+			m.start = f.number;
+		else if (f.tag == WIRE_TAG(2, WIRE_VARINT))
+			m.limit = f.number;
+		else if (f.tag == WIRE_TAG(3, WIRE_VARINT))
+			m.offset = f.number;
+		else if (f.tag == WIRE_TAG(4, WIRE_VARINT))
+			m.filename = otlp_index(f.number);
+		else if (f.tag >> 3 == 5) {
+			if ((rc = add_indices(d, &f)))
+				return rc;
+		} else if (otlp_is_known(&f, 4))
+			return otlp_wire_fail(d);
+	}
+	m.attributes.n = t->indices_n - m.attributes.first;
+	if (!arena_array_room(d->a, &t->mappings, t->mappings_n, 1, &t->mappings_cap))
+		return otlp_no_memory(d);
+	t->mappings[t->mappings_n++] = m;
+	return ERR_OK;
+}
+
+static enum err_code add_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
+{
+	struct otlp_dictionary *t = &d->d;
+	struct pprof_line l = { 0 };
+	struct otlp_field f;
+
+	while (at < end) {
+		if (!(at = otlp_next(at, end, &f)))
+			return otlp_wire_fail(d);
+		if (f.tag == WIRE_TAG(1, WIRE_VARINT))
+			l.function = otlp_index(f.number);
+		else if (f.tag == WIRE_TAG(2, WIRE_VARINT))
+			l.line = (int64_t)f.number;
+		else if (f.tag == WIRE_TAG(3, WIRE_VARINT))
+			l.column = (int64_t)f.number;
+		else if (otlp_is_known(&f, 3))
+			return otlp_wire_fail(d);
+	}
+	if (t->lines_n == d->limits->elements_max)
+		return otlp_too_many(d, d->limits->elements_max, "lines");
+	if (!arena_array_room(d->a, &t->lines, t->lines_n, 1, &t->lines_cap))
+		return otlp_no_memory(d);
+	t->lines[t->lines_n++] = l;
+	return ERR_OK;
+}
+
+/* Attributes of locations (profile.frame.type) have no place in pprof. */
+static enum err_code add_location(struct otlp_decoder *d, wire_pos at, wire_pos end)
+{
+	struct otlp_dictionary *t = &d->d;
+	struct otlp_location l = { .lines = { t->lines_n, 0 } };
+	struct otlp_field f;
+	enum err_code rc;
+
+	while (at < end) {
+		if (!(at = otlp_next(at, end, &f)))
+			return otlp_wire_fail(d);
+		if (f.tag == WIRE_TAG(1, WIRE_VARINT))
+			l.mapping = otlp_index(f.number);
+		else if (f.tag == WIRE_TAG(2, WIRE_VARINT))
+			l.address = f.number;
+		else if (f.tag == WIRE_TAG(3, WIRE_BYTES)) {
+			if ((rc = add_line(d, f.begin, f.end)))
+				return rc;
+		} else if (otlp_is_known(&f, 3))
+			return otlp_wire_fail(d);
+	}
+	l.lines.n = t->lines_n - l.lines.first;
+	if (!arena_array_room(d->a, &t->locations, t->locations_n, 1, &t->locations_cap))
+		return otlp_no_memory(d);
+	t->locations[t->locations_n++] = l;
+	return ERR_OK;
+}
+
+static enum err_code add_function(struct otlp_decoder *d, wire_pos at, wire_pos end)
+{
+	struct otlp_dictionary *t = &d->d;
+	uint64_t v[5] = { 0 };
+	struct otlp_field f;
+
+	while (at < end) {
+		if (!(at = otlp_next(at, end, &f)))
+			return otlp_wire_fail(d);
+		if ((f.tag & 7) == WIRE_VARINT && (f.tag >> 3) - 1 < 4)
+			v[f.tag >> 3] = f.number;
+		else if (otlp_is_known(&f, 4))
+			return otlp_wire_fail(d);
+	}
+	if (!arena_array_room(d->a, &t->functions, t->functions_n, 1, &t->functions_cap))
+		return otlp_no_memory(d);
+	t->functions[t->functions_n++] = (struct otlp_function){
+		.name = otlp_index(v[1]),
+		.system_name = otlp_index(v[2]),
+		.filename = otlp_index(v[3]),
+		.start_line = (int64_t)v[4],
+	};
+	return ERR_OK;
+}
+
+static enum err_code link_id(struct otlp_decoder *d, const struct otlp_field *f, const char *name,
+	unsigned char *id, size_t size)
+{
+	size_t len = (size_t)(f->end - f->begin);
+
+	if (len && len != size)
+		return err_set(d->err, ERR_INVALID,
+			"dictionary.linkTable[%" PRIu32 "].%s has %zu bytes, must have %zu", d->d.links_n, name,
+			len, size);
+	if (len)
+		memcpy(id, f->begin, size);
+	else
+		memset(id, 0, size);
+	return ERR_OK;
+}
+
+static enum err_code add_link(struct otlp_decoder *d, wire_pos at, wire_pos end)
+{
+	struct otlp_dictionary *t = &d->d;
+	struct otlp_link l = { 0 };
+	enum err_code rc = ERR_OK;
+	struct otlp_field f;
+
+	while (at < end) {
+		if (!(at = otlp_next(at, end, &f)))
+			return otlp_wire_fail(d);
+		if (f.tag == WIRE_TAG(1, WIRE_BYTES))
+			rc = link_id(d, &f, "traceId", l.trace_id, sizeof(l.trace_id));
+		else if (f.tag == WIRE_TAG(2, WIRE_BYTES))
+			rc = link_id(d, &f, "spanId", l.span_id, sizeof(l.span_id));
+		else if (otlp_is_known(&f, 2))
+			return otlp_wire_fail(d);
+		if (rc)
+			return rc;
+	}
+	if (!arena_array_room(d->a, &d->request->links, t->links_n, 1, &t->links_cap))
+		return otlp_no_memory(d);
+	d->request->links[t->links_n++] = l;
+	return ERR_OK;
+}
+
+/* Before 1.8 an attribute was a KeyValue, with the key itself. */
+static enum err_code add_attribute(struct otlp_decoder *d, wire_pos at, wire_pos end)
+{
+	struct otlp_dictionary *t = &d->d;
+	struct otlp_entry e = { 0 };
+	struct otlp_field f;
+
+	while (at < end) {
+		if (!(at = otlp_next(at, end, &f)))
+			return otlp_wire_fail(d);
+		if (f.tag == WIRE_TAG(1, WIRE_VARINT))
+			e.key = otlp_index(f.number);
+		else if (f.tag == WIRE_TAG(2, WIRE_BYTES))
+			e.value = otlp_bytes(&f);
+		else if (f.tag == WIRE_TAG(3, WIRE_VARINT))
+			e.unit = otlp_index(f.number);
+		else if (f.tag == WIRE_TAG(1, WIRE_BYTES))
+			return otlp_too_old(d, "an attribute of its dictionary has its key as text");
+		else if (otlp_is_known(&f, 3))
+			return otlp_wire_fail(d);
+	}
+	if (!arena_array_room(d->a, &t->attributes, t->attributes_n, 1, &t->attributes_cap))
+		return otlp_no_memory(d);
+	t->attributes[t->attributes_n++] = e;
+	return ERR_OK;
+}
+
+/* The seventh table was one of units before 1.8: {1 key, 2 unit}. */
+static enum err_code add_stack(struct otlp_decoder *d, wire_pos at, wire_pos end)
+{
+	struct otlp_dictionary *t = &d->d;
+	struct otlp_range s = { t->indices_n, 0 };
+	struct otlp_field f;
+	enum err_code rc;
+
+	while (at < end) {
+		if (!(at = otlp_next(at, end, &f)))
+			return otlp_wire_fail(d);
+		if (f.tag >> 3 == 1) {
+			if ((rc = add_indices(d, &f)))
+				return rc;
+		} else if (f.tag == WIRE_TAG(2, WIRE_VARINT))
+			return otlp_too_old(d, "its dictionary has a table of units");
+	}
+	s.n = t->indices_n - s.first;
+	if (!arena_array_room(d->a, &t->stacks, t->stacks_n, 1, &t->stacks_cap))
+		return otlp_no_memory(d);
+	t->stacks[t->stacks_n++] = s;
+	return ERR_OK;
+}
+
+static enum err_code add_string(struct otlp_decoder *d, const struct otlp_field *f)
+{
+	struct otlp_dictionary *t = &d->d;
+
+	if (!t->strings_n && f->begin != f->end)
+		return err_set(d->err, ERR_INVALID, "dictionary.stringTable[0] must be empty");
+	if (!arena_array_room(d->a, &t->strings, t->strings_n, 1, &t->strings_cap))
+		return otlp_no_memory(d);
+	t->strings[t->strings_n++] = otlp_bytes(f);
+	return ERR_OK;
+}
+
+static enum err_code add_element(struct otlp_decoder *d, const struct otlp_field *f)
+{
+	static const char *const names[] = { [T_MAPPING] = "mappings",
+		[T_LOCATION] = "locations",
+		[T_FUNCTION] = "functions",
+		[T_LINK] = "links",
+		[T_STRING] = "strings",
+		[T_ATTRIBUTE] = "attributes",
+		[T_STACK] = "stacks" };
+	const struct otlp_dictionary *t = &d->d;
+	uint32_t n[] = { 0, t->mappings_n, t->locations_n, t->functions_n, t->links_n, t->strings_n,
+		t->attributes_n, t->stacks_n };
+	uint64_t table = f->tag >> 3;
+
+	if (n[table] >= d->limits->elements_max)
+		return otlp_too_many(d, d->limits->elements_max, names[table]);
+	switch (table) {
+	case T_MAPPING:
+		return add_mapping(d, f->begin, f->end);
+	case T_LOCATION:
+		return add_location(d, f->begin, f->end);
+	case T_FUNCTION:
+		return add_function(d, f->begin, f->end);
+	case T_LINK:
+		return add_link(d, f->begin, f->end);
+	case T_STRING:
+		return add_string(d, f);
+	case T_ATTRIBUTE:
+		return add_attribute(d, f->begin, f->end);
+	default:
+		return add_stack(d, f->begin, f->end);
+	}
+}
+
+enum err_code otlp_dictionary_add(struct otlp_decoder *d, struct str message)
+{
+	wire_pos at = (wire_pos)message.ptr, end = at + message.len;
+	struct otlp_field f;
+	enum err_code rc;
+
+	while (at < end) {
+		if (!(at = otlp_next(at, end, &f)))
+			return otlp_wire_fail(d);
+		if (!otlp_is_known(&f, T_STACK))
+			continue;
+		if ((f.tag & 7) != WIRE_BYTES)
+			return otlp_wire_fail(d);
+		if ((rc = add_element(d, &f)))
+			return rc;
+	}
+	return ERR_OK;
+}
