@@ -58,6 +58,8 @@ const struct route web_routes[] = {
 		"losses that a person has accepted" },
 	{ HTTP_POST, "/api/v1/ingest", api_ingest, PUSH,
 		"store a profile" },
+	{ HTTP_POST, "/v1development/profiles", otlp_handle, PUSH,
+		"OTLP: store profiles" },
 	{ HTTP_POST, "/push.v1.PusherService/Push", push_v1_handle, PUSH,
 		"for Pyroscope's SDKs and Alloy: store profiles" },
 

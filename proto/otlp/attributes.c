@@ -2,7 +2,7 @@
 #include <inttypes.h>
 
 #include "base/json.h"
-#include "proto/otlp/base64.h"
+#include "proto/base64.h"
 #include "proto/otlp/decoder.h"
 
 #define VALUE_DEPTH_MAX 16 /* of arrays and maps in each other */
@@ -320,12 +320,9 @@ enum err_code otlp_entry_attribute(
 	return ERR_OK;
 }
 
-static bool is_dropped(const struct otlp_decoder *d, struct str key)
+static bool is_label(const struct otlp_decoder *d, struct str *key)
 {
-	for (size_t i = 0; i < d->options->dropped_n; i++)
-		if (str_eq(d->options->dropped[i], key))
-			return true;
-	return false;
+	return !d->options->label || d->options->label(d->options->ctx, key);
 }
 
 /* Numbers with and without unit are different labels; other kinds are their text. */
@@ -358,7 +355,7 @@ enum err_code otlp_entry_use(struct otlp_decoder *d, uint32_t index, struct otlp
 	e = &d->d.attributes[index];
 	e->use = OTLP_NO_LABEL;
 	*out = e;
-	if (!a.text.len || is_dropped(d, a.key))
+	if (!a.text.len || !is_label(d, &a.key))
 		return ERR_OK;
 	if (a.kind == OTLP_INT && !a.number && !a.unit.len)
 		a.unit = a.key;

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "proto/otlp/base64.h"
+#include "proto/base64.h"
 #include "proto/otlp/decoder.h"
 #include "proto/otlp/messages.h"
 

@@ -99,8 +99,10 @@ extern const struct otlp_limits otlp_limits_default;
 
 struct otlp_options {
 	const struct otlp_limits *limits;
-	const struct str *dropped; /* keys of sample attributes that become no labels */
-	size_t dropped_n;
+	/* What becomes of the key of a sample's attribute: false: it becomes no label; else *key is the
+	 * label's. Called once for each attribute of the dictionary that is used. NULL: all stay. */
+	bool (*label)(void *ctx, struct str *key);
+	void *ctx;
 };
 
 /* An empty request is well-formed and has no profiles. */

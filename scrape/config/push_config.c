@@ -13,7 +13,6 @@ static const char *const dropped[] = {
 	"process\\.owner",
 	"process\\.runtime\\..*",
 	"thread\\.id",
-	"thread\\.name",
 	"cpu\\.logical_number",
 	"container\\.id",
 	"service\\.instance\\.id",

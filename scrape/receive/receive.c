@@ -276,7 +276,10 @@ static enum err_code put(struct receive_turn *t, struct row *row)
 	}
 	if (!(kinds = arena_array(&t->arena, enum value_kind, p->types_n)))
 		return arena_fail(&t->arena, "profile", &row->err);
-	pprof_kinds(p, labels_get(first->labels, STR(LABEL_NAME)), NULL, 0, kinds);
+	if (first->kinds)
+		memcpy(kinds, first->kinds, p->types_n * sizeof(*kinds));
+	else
+		pprof_kinds(p, labels_get(first->labels, STR(LABEL_NAME)), NULL, 0, kinds);
 	to.kinds = kinds;
 	if (!to.interval_ns) { /* a level lasts since the one before, unless the sender was away */
 		to.interval_ns = INTERVAL_DEFAULT_NS;

@@ -70,6 +70,7 @@ void receive_end(struct receive_turn *t);
 struct received {
 	struct labels labels; /* as they are to be, but for relabelling; with __name__ */
 	const struct pprof *profile;
+	const enum value_kind *kinds; /* of its columns; NULL: by name and type, as of a scrape */
 	int64_t ts_ns; /* the end of what it covers; 0: as the profile says, else now */
 	int64_t interval_ns; /* what it covers; 0: the profile's duration, else not known */
 	bool convert; /* cumulative columns become differences to the profile before */

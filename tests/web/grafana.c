@@ -4,6 +4,7 @@
 
 #include "base/json.h"
 #include "promql/rules/manager.h"
+#include "scrape/config/config.h"
 #include "web/pyroscope/json.h"
 
 struct grafana grafana;
@@ -20,6 +21,12 @@ static struct rule_manager *rules(void *ctx)
 	return grafana.rules;
 }
 
+static struct config *config(void *ctx)
+{
+	(void)ctx;
+	return config_ref(grafana.config);
+}
+
 static void quit(void *ctx)
 {
 	(void)ctx;
@@ -32,10 +39,12 @@ void grafana_start(void)
 		.enable_ingest = true,
 		.reload = reload,
 		.rules = rules,
+		.config = config,
 		.quit = quit };
 	struct err err;
 
 	memset(&grafana, 0, sizeof(grafana));
+	must(config_load_text("test.yml", STR("."), STR("{}"), &grafana.config, &err), &err);
 	storage_open(&grafana.storage);
 	w.db = grafana.storage.db;
 	w.sink = &grafana.storage.sink.sink;
@@ -49,6 +58,7 @@ void grafana_stop(void)
 	web_close(grafana.web);
 	rule_manager_close(grafana.rules);
 	storage_close(&grafana.storage);
+	config_unref(grafana.config);
 	response_release(&grafana.r);
 }
 

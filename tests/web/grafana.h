@@ -23,6 +23,7 @@
 struct grafana {
 	struct storage storage;
 	struct web *web;
+	struct config *config; /* an empty file's */
 	struct rule_manager *rules; /* NULL: none */
 	struct response r; /* the last answer */
 };

@@ -1,0 +1,215 @@
+/*
+ * OTLP profiles over HTTP: POST /v1development/profiles, protobuf or JSON.
+ *
+ * Resource attributes become labels of series, those of samples labels of samples, both by
+ * `push_config`. `job` is service.namespace/service.name, as OpenTelemetry has it for Prometheus;
+ * a process without these is called by its executable.
+ *
+ * Profiles that are refused for good are counted in partial_success, which nobody repeats. If the
+ * database takes none now, the whole request is to come again: what is stored is acknowledged
+ * again.
+ */
+#include "proto/otlp/otlp.h"
+#include "base/quote.h"
+#include "web/push/forms.h"
+#include "web/push/push.h"
+
+#define PROTO_TYPE "application/x-protobuf"
+#define JSON_TYPE "application/json"
+
+struct export
+{
+	struct receive_turn *t;
+	struct otlp_request *request;
+	struct received *v;
+};
+
+/* ---- what it is called ---- */
+
+static struct str attribute(const struct otlp_resource *r, const char *key)
+{
+	for (uint32_t i = 0; i < r->attributes_n; i++)
+		if (str_is(r->attributes[i].key, key))
+			return r->attributes[i].text;
+	return STR("");
+}
+
+static struct str executable(const struct otlp_resource *r)
+{
+	struct str name = attribute(r, "process.executable.name"),
+			   path = attribute(r, "process.executable.path");
+
+	for (size_t i = path.len; i-- > 0 && !name.len;)
+		if (path.ptr[i] == '/')
+			name = (struct str){ path.ptr + i + 1, path.len - i - 1 };
+	return name.len ? name : path;
+}
+
+static void add_names(struct push_labels *l, struct arena *a, const struct otlp_resource *r)
+{
+	struct str service = attribute(r, "service.name"), space = attribute(r, "service.namespace");
+
+	if (!service.len)
+		service = executable(r);
+	push_labels_add(l, STR("service.name"), service);
+	if (space.len)
+		service = str_of(arena_printf(a, STR_FMT "/" STR_FMT, STR_ARG(space), STR_ARG(service)));
+	push_labels_add(l, STR("job"), service);
+}
+
+static bool is_one_of(struct str s, const char *const *v)
+{
+	while (*v && !str_is(s, *v))
+		v++;
+	return *v != NULL;
+}
+
+/* As Go's profiles are called, so that one query finds both. */
+static struct str profile_name(const struct pprof *p)
+{
+	static const char *const memory[] = { "alloc_objects", "alloc_space", "inuse_objects",
+		"inuse_space", "allocations", NULL };
+	static const char *const cpu[] = { "cpu", "samples", NULL };
+	struct str type = p->strings[p->types[0].type], period = p->strings[p->period_type.type];
+
+	if (is_one_of(type, memory))
+		return STR("memory");
+	return is_one_of(type, cpu) && (str_is(period, "cpu") || !period.len) ? STR("process_cpu") :
+																			type;
+}
+
+/* Costs of events over the time of the profile, but for what is alive. */
+static enum value_kind *kinds_of(struct arena *a, const struct otlp_profile *p)
+{
+	static const char *const levels[] = { "inuse_objects", "inuse_space", "goroutine", NULL };
+	enum value_kind *kinds = arena_array(a, enum value_kind, p->pprof->types_n);
+
+	for (uint32_t i = 0; kinds && i < p->pprof->types_n; i++) {
+		bool level = is_one_of(p->pprof->strings[p->pprof->types[i].type], levels);
+
+		kinds[i] = level                      ? KIND_GAUGE :
+			p->temporality == OTLP_CUMULATIVE ? KIND_CUMULATIVE :
+												KIND_DELTA;
+	}
+	return kinds;
+}
+
+/* ---- one profile ---- */
+
+static enum err_code read_labels(
+	struct export *e, const struct otlp_profile *p, struct labels *out, struct err *err)
+{
+	const struct otlp_resource *r = &e->request->resources[p->resource];
+	struct str name = profile_name(p->pprof);
+	struct push_labels l;
+
+	push_labels_init(&l, e->t);
+	for (uint32_t i = 0; i < r->attributes_n; i++)
+		push_labels_add(&l, r->attributes[i].key, r->attributes[i].text);
+	for (uint32_t i = 0; i < p->attributes_n; i++)
+		push_labels_add(&l, p->attributes[i].key, p->attributes[i].text);
+	add_names(&l, &e->t->arena, r);
+	push_labels_add(&l, STR(LABEL_NAME), push_label_name(e->t->push, &e->t->arena, name));
+	return push_labels_build(&l, out, err);
+}
+
+static enum err_code read_profile(
+	struct export *e, const struct otlp_profile *p, struct received *out, struct err *err)
+{
+	enum err_code rc;
+
+	*out = (struct received){ .profile = p->pprof,
+		.kinds = kinds_of(&e->t->arena, p),
+		.convert = p->temporality == OTLP_CUMULATIVE };
+	if (!p->pprof->time_nanos && p->last_ns > 0)
+		out->ts_ns = p->last_ns;
+	if (!p->pprof->duration_nanos && p->last_ns > p->first_ns)
+		out->interval_ns = p->last_ns - p->first_ns;
+	if (!out->kinds)
+		return arena_fail(&e->t->arena, "request", err);
+	if ((rc = read_labels(e, p, &out->labels, err)))
+		return rc;
+	return ERR_OK;
+}
+
+static bool label_of(void *ctx, struct str *key)
+{
+	return receive_label(ctx, key);
+}
+
+static enum err_code take(struct http_in *in, bool json, struct export *e, struct err *err)
+{
+	const struct otlp_options o = { &otlp_limits_default, label_of, e->t };
+	struct arena *a = &e->t->arena;
+	struct str body;
+	enum err_code rc;
+
+	if ((rc = push_body(in, a, &body, err)) ||
+		(rc = (json ? otlp_decode_json : otlp_decode)(a, body, &o, &e->request, err)))
+		return rc;
+	if (!(e->v = arena_array(a, struct received, e->request->profiles_n + 1)))
+		return arena_fail(a, "request", err);
+	for (uint32_t i = 0; i < e->request->profiles_n; i++)
+		if ((rc = read_profile(e, &e->request->profiles[i], &e->v[i], err)))
+			return rc;
+	receive_store(e->t, e->v, e->request->profiles_n);
+	return ERR_OK;
+}
+
+/* ---- the answer ---- */
+
+static void write_failure(struct http_out *out, bool json, int status, const struct err *err)
+{
+	out->status = status;
+	out->content_type = json ? JSON_TYPE : PROTO_TYPE;
+	otlp_add_status(&out->body, json ? OTLP_JSON : OTLP_PROTOBUF, otlp_status_code(err->code),
+		str_of(err->msg));
+}
+
+static void write_answer(struct http_out *out, bool json, const struct export *e)
+{
+	const struct err *first = e->request->rejected_n ? &e->request->rejected : NULL;
+	uint64_t rejected = e->request->rejected_n;
+
+	for (uint32_t i = 0; i < e->request->profiles_n; i++) {
+		const struct received *p = &e->v[i];
+
+		if (!p->rc)
+			continue;
+		if (p->rc == ERR_UNAVAILABLE || p->rc == ERR_NOMEM || p->rc == ERR_IO) {
+			http_add_header(out, "Retry-After", STR("5"));
+			write_failure(out, json, 503, &p->err);
+			return;
+		}
+		first = first ? first : &p->err;
+		rejected++;
+	}
+	out->content_type = json ? JSON_TYPE : PROTO_TYPE;
+	otlp_add_response(&out->body, json ? OTLP_JSON : OTLP_PROTOBUF, rejected,
+		first ? str_of(first->msg) : STR(""));
+}
+
+void otlp_handle(struct web *w, struct http_in *in, struct http_out *out)
+{
+	bool json = http_type_is(in->content_type, JSON_TYPE);
+	struct receive_turn turn;
+	struct export e = { .t = &turn };
+	enum err_code rc;
+	struct err err;
+
+	if (!json && !http_type_is(in->content_type, PROTO_TYPE)) {
+		http_text(out, 415, "Content-Type must be %s or %s", PROTO_TYPE, JSON_TYPE);
+		return;
+	}
+	if (push_begin(w, in, out, &turn, &err)) {
+		write_failure(out, json, out->status, &err);
+		return;
+	}
+	if ((rc = take(in, json, &e, &err))) {
+		receive_refuse(&turn);
+		write_failure(out, json, push_status(rc), &err);
+	} else {
+		write_answer(out, json, &e);
+	}
+	receive_end(&turn);
+}
