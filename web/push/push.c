@@ -1,6 +1,10 @@
 #include "web/push/push.h"
 
+#include "base/gzip/gzip.h"
+#include "base/gzip/zstd.h"
 #include "base/quote.h"
+
+#define RAW_BYTES_MAX (64u << 20)
 
 enum err_code push_begin(struct web *w, struct http_in *in, struct http_out *out,
 	struct receive_turn *t, struct err *err)
@@ -26,15 +30,17 @@ enum err_code push_body(struct http_in *in, struct arena *a, struct str *out, st
 	struct str coding = str_trim(in->content_encoding);
 	bool gzip = http_type_is(coding, "gzip");
 
+	*out = in->body;
+	if (http_type_is(coding, "zstd"))
+		return zstd_inflate(a, *out, "request", RAW_BYTES_MAX, out, err);
 	if (coding.len && !gzip && !http_type_is(coding, "identity"))
 		return err_set(err, ERR_UNSUPPORTED,
-			"Content-Encoding %s is not known; gzip and identity are", QUOTED(coding));
-	*out = in->body;
-	if (!out->len)
-		return ERR_OK;
-	if (gzip && (out->len < 2 || memcmp(out->ptr, "\x1f\x8b", 2) != 0))
+			"Content-Encoding %s is not known; gzip, zstd and identity are", QUOTED(coding));
+	if (gzip_is(*out)) /* some senders do not say so */
+		return gzip_inflate(a, *out, "request", RAW_BYTES_MAX, out, err);
+	if (gzip && out->len)
 		return err_set(err, ERR_INVALID, "Content-Encoding is gzip, the body is not");
-	return pprof_inflate(a, *out, &pprof_limits_default, out, err);
+	return ERR_OK;
 }
 
 const struct received *push_failed(const struct received *v, size_t n)

@@ -18,7 +18,8 @@
 MUST_CHECK enum err_code push_begin(struct web *w, struct http_in *in, struct http_out *out,
 	struct receive_turn *t, struct err *err);
 
-/* The body without its Content-Encoding (gzip, zstd or none) and without gzip of its own. */
+/* The body without its Content-Encoding (gzip, zstd or none); gzip also where it is not said. At
+ * most 64 MiB. */
 MUST_CHECK enum err_code push_body(
 	struct http_in *in, struct arena *a, struct str *out, struct err *err);
 

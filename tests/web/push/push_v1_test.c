@@ -111,7 +111,8 @@ TEST(what_is_refused_is_named)
 	refused("Content-Type: text/plain\r\n", "x", 415,
 		"Content-Type must be application/proto or application/json\n");
 	refused(AS_JSON "Content-Encoding: br\r\n", "{}", 415,
-		"{\"code\":\"unimplemented\",\"message\":\"Content-Encoding \\\"br\\\" is not known; gzip "
+		"{\"code\":\"unimplemented\",\"message\":\"Content-Encoding \\\"br\\\" is not known; gzip, "
+		"zstd "
 		"and "
 		"identity are\"}");
 	refused(AS_JSON "Content-Encoding: gzip\r\n", "{}", 400,

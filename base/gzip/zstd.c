@@ -1,0 +1,65 @@
+#include "base/gzip/zstd.h"
+
+#include <zstd.h>
+
+#define WINDOW_LOG_MAX 23
+#define FIRST_BYTES 65536u
+
+static enum err_code refuse(const char *what, size_t code, struct err *err)
+{
+	return err_set(err, ERR_INVALID, "zstd: %s: %s", what, ZSTD_getErrorName(code));
+}
+
+static enum err_code inflate_all(ZSTD_DCtx *z, struct str body, const char *what, size_t raw_max,
+	struct buf *out, struct err *err)
+{
+	ZSTD_inBuffer in = { body.ptr, body.len, 0 };
+	size_t left = 1;
+
+	/* One byte more than allowed tells a body that is just as long from a longer one. */
+	while (in.pos < in.size || left) {
+		size_t had = in.pos, room = out->len < FIRST_BYTES ? FIRST_BYTES : out->len;
+		ZSTD_outBuffer to;
+
+		if (room > raw_max + 1 - out->len)
+			room = raw_max + 1 - out->len;
+		if (!buf_reserve(out, room))
+			return err_nomem(err, what);
+		to = (ZSTD_outBuffer){ out->ptr + out->len, room, 0 };
+		left = ZSTD_decompressStream(z, &to, &in);
+		if (ZSTD_isError(left))
+			return refuse(what, left, err);
+		out->len += to.pos;
+		if (out->len > raw_max)
+			return err_set(
+				err, ERR_LIMIT, "zstd: %s inflates to more than %zu bytes", what, raw_max);
+		if (in.pos == had && !to.pos && left)
+			return err_set(err, ERR_INVALID, "zstd: %s is cut short", what);
+	}
+	return ERR_OK;
+}
+
+enum err_code zstd_inflate(struct arena *a, struct str body, const char *what, size_t raw_max,
+	struct str *out, struct err *err)
+{
+	ZSTD_DCtx *z = ZSTD_createDCtx();
+	struct buf raw = { 0 };
+	enum err_code rc;
+	char *bytes;
+
+	if (!z)
+		return err_nomem(err, what);
+	ZSTD_DCtx_setParameter(z, ZSTD_d_windowLogMax, WINDOW_LOG_MAX);
+	rc = inflate_all(z, body, what, raw_max, &raw, err);
+	ZSTD_freeDCtx(z);
+	if (!rc && !(bytes = arena_alloc_raw(a, raw.len + 1, 1)))
+		rc = arena_fail(a, what, err);
+	if (!rc) {
+		if (raw.len)
+			memcpy(bytes, raw.ptr, raw.len);
+		bytes[raw.len] = '\0';
+		*out = (struct str){ bytes, raw.len };
+	}
+	buf_release(&raw);
+	return rc;
+}
