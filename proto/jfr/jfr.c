@@ -143,7 +143,7 @@ enum err_code jfr_decode(struct arena *a, struct str raw, const struct jfr_optio
 	enum err_code rc;
 
 	assert(options->sample_rate_hz && options->sample_rate_hz <= 1000000000);
-	assert(options->limits->raw_bytes_max <= UINT32_MAX);
+	assert(options->limits->raw_bytes_max <= UINT32_MAX && options->limits->frames_max < 1u << 29);
 	if (!file)
 		return arena_fail(a, "recording", err);
 	if (getrandom(&d.seed, sizeof(d.seed), GRND_NONBLOCK) != (ssize_t)sizeof(d.seed))

@@ -5,7 +5,10 @@
 #include "base/array.h"
 #include "proto/jfr/decoder.h"
 
-#define TRUNCATED 1u /* in the memo of a stack */
+/* In the memo of a stack, below its number. */
+#define TRUNCATED 1u
+#define EMPTY 2u
+#define FLAGS 2
 
 static enum err_code no_memory(struct jfr_decoder *d, const char *what)
 {
@@ -170,7 +173,7 @@ static enum err_code name_method(
 		return rc;
 	if (class.len) {
 		buf_add_char(&d->scratch, '.');
-		buf_add_str(&d->scratch, method);
+		buf_add_str(&d->scratch, method.len ? method : STR("[unknown]"));
 	} else {
 		jfr_add_class_name(&d->scratch, method);
 	}
@@ -290,7 +293,8 @@ static enum err_code read_stack(
 	if (rc)
 		return rc;
 	jfr_number(c, class, values, TRACE_TRUNCATED, &truncated);
-	e->memo = (id << 1 | (truncated ? TRUNCATED : 0)) + 1;
+	e->memo = (id << FLAGS | (truncated ? TRUNCATED : 0) | (values[TRACE_FRAMES].n ? 0 : EMPTY)) +
+		1;
 	return ERR_OK;
 }
 
@@ -310,8 +314,8 @@ enum err_code jfr_stack_of(struct jfr_chunk *c, const struct jfr_class *class,
 		return unknown_stack(c->d, out);
 	if (!e->memo && (rc = read_stack(c, e, trace)))
 		return rc;
-	*out = (e->memo - 1) >> 1;
+	*out = (e->memo - 1) >> FLAGS;
 	*truncated = (e->memo - 1) & TRUNCATED;
-	*unknown = *out == c->d->unknown_stack;
+	*unknown = (e->memo - 1) & EMPTY;
 	return ERR_OK;
 }
