@@ -25,7 +25,7 @@ SHELL := /bin/bash
 # so no two use each other. `make lint` and every link below follow this table.
 
 ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
-	proto proto/report proto/otlp \
+	proto proto/report proto/otlp proto/jfr \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
 	tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
@@ -42,6 +42,7 @@ uses_base/net := base base/yaml
 uses_proto := base base/gzip base/demangle
 uses_proto/report := base proto
 uses_proto/otlp := base proto
+uses_proto/jfr := base proto
 uses_discovery/sources := base base/yaml base/net
 uses_discovery/kubernetes := base base/yaml base/net discovery/sources
 uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes
@@ -75,7 +76,7 @@ uses_web/http := base base/gzip base/yaml base/net
 uses_web/router := base base/self base/gzip base/net web/http
 uses_web/render := base base/gzip proto proto/report promql/value promql/profiles promql/pprof web/http
 uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/router web/render
-uses_web/push := base base/gzip proto proto/otlp scrape/receive web/http web/router web/pyroscope
+uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/folded scrape/receive web/http web/router web/pyroscope
 uses_web/api := base base/gzip scrape/config scrape/receive scrape tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/notify web/http web/router web/render web/push
 uses_web := base base/self base/gzip proto scrape/receive web/http web/router web/api web/pyroscope web/push

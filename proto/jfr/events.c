@@ -1,0 +1,349 @@
+/*
+ * The events of a chunk: first all checkpoints, then the settings, then those that are profiles.
+ * An event is its size, its type (the id of a class) and its fields.
+ */
+#include <assert.h>
+#include <stdio.h>
+
+#include "proto/jfr/decoder.h"
+
+struct event {
+	uint32_t at; /* in the body */
+	uint64_t type;
+	struct cursor r; /* behind the type */
+};
+
+/* Reads the event at *at and moves *at behind it. */
+static enum err_code next(struct jfr_chunk *c, uint32_t *at, struct event *e)
+{
+	uint64_t size;
+
+	e->at = *at;
+	e->r = jfr_cursor(c->d, *at, c->end);
+	size = jfr_varint(&e->r);
+	e->type = jfr_varint(&e->r);
+	if (e->r.bad || size > c->end - *at)
+		return jfr_value_fail(c, e->at, "an event");
+	if (e->at + size < jfr_offset(c->d, &e->r)) {
+		c->why = "its size does not hold its type";
+		return jfr_value_fail(c, e->at, "an event");
+	}
+	e->r.end = (const unsigned char *)c->d->raw.ptr + e->at + size;
+	*at += (uint32_t)size;
+	return ERR_OK;
+}
+
+static enum err_code checkpoints(struct jfr_chunk *c)
+{
+	bool found = c->checkpoint_at == c->at;
+	struct jfr_decoder *d = c->d;
+	struct event e;
+	enum err_code rc;
+
+	for (uint32_t at = c->body; at < c->end;) {
+		if ((rc = next(c, &at, &e)))
+			return rc;
+		if (++d->file.events_n > d->limits->events_max)
+			return err_set(
+				d->err, ERR_LIMIT, "recording of more than %u events", d->limits->events_max);
+		if (e.type != 1)
+			continue;
+		found |= e.at == c->checkpoint_at;
+		if ((rc = jfr_checkpoint(c, e.r)))
+			return rc;
+	}
+	if (!found) {
+		c->why = "is no checkpoint, but the header says so";
+		return jfr_value_fail(c, c->checkpoint_at, "an event");
+	}
+	return jfr_pools_finish(c);
+}
+
+static enum err_code read_event(
+	struct jfr_chunk *c, struct event *e, const struct jfr_class *class, struct jfr_value *values)
+{
+	char what[100];
+
+	if (jfr_object(c, &e->r, class, values))
+		return ERR_OK;
+	snprintf(what, sizeof(what), "an event of " STR_FMT, STR_ARG(class->name));
+	return jfr_value_fail(c, e->at, what);
+}
+
+/* "20 ms"; 0: "everyChunk" and the like, or too large. */
+static uint64_t timespan_ns(struct str s)
+{
+	static const struct {
+		const char *name;
+		uint64_t ns;
+	} units[] = { { "ns", 1 }, { "us", 1000 }, { "ms", 1000000 }, { "s", 1000000000 },
+		{ "m", UINT64_C(60000000000) }, { "h", UINT64_C(3600000000000) },
+		{ "d", UINT64_C(86400000000000) } };
+	size_t digits = 0;
+	uint64_t n;
+
+	while (digits < s.len && s.ptr[digits] >= '0' && s.ptr[digits] <= '9')
+		digits++;
+	if (!str_to_u64((struct str){ s.ptr, digits }, &n))
+		return 0;
+	s = str_trim((struct str){ s.ptr + digits, s.len - digits });
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (str_is(s, units[i].name))
+			return n <= INT64_MAX / units[i].ns ? n * units[i].ns : 0;
+	return 0;
+}
+
+/*
+ * The JDK names the period of its ExecutionSample. async-profiler names the interval of its event
+ * and of wall, in nanoseconds; other events than those of time have an interval in counts.
+ */
+static enum err_code setting(struct jfr_chunk *c, struct event *e, const struct jfr_class *class)
+{
+	struct jfr_value values[SLOTS] = { 0 };
+	struct jfr_decoder *d = c->d;
+	struct str name, value;
+	enum err_code rc;
+	uint64_t n = 0;
+	int64_t id = 0;
+	uint32_t of;
+
+	if ((rc = read_event(c, e, class, values)) ||
+		(rc = jfr_text(c, class, SETTING_NAME, values, &name)) ||
+		(rc = jfr_text(c, class, SETTING_VALUE, values, &value)))
+		return rc;
+	if (str_is(name, "event")) {
+		d->event_is_wall = str_is(value, "wall");
+		d->event_is_timed = d->event_is_wall || str_is(value, "cpu") || str_is(value, "itimer") ||
+			str_is(value, "ctimer");
+	}
+	if (!jfr_number(c, class, values, SETTING_ID, &id))
+		return ERR_OK;
+	of = jfr_index_find(&c->by_id, (uint64_t)id);
+	if (of == JFR_NONE || c->classes[of].role != ROLE_EXECUTION)
+		return ERR_OK;
+	if (str_is(name, "period") && timespan_ns(value))
+		d->period_ns = timespan_ns(value);
+	if (str_is(name, "interval") && str_to_u64(value, &n) && n <= INT64_MAX)
+		d->interval_ns = n;
+	if (str_is(name, "wall") && str_to_u64(value, &n) && n <= INT64_MAX)
+		d->wall_ns = n;
+	return ERR_OK;
+}
+
+static uint64_t period(const struct jfr_decoder *d, enum jfr_profile_kind kind)
+{
+	if (kind == PROFILE_WALL && d->wall_ns)
+		return d->wall_ns;
+	if (kind == PROFILE_CPU && d->period_ns)
+		return d->period_ns;
+	if (d->interval_ns && (kind == PROFILE_WALL ? d->event_is_wall : d->event_is_timed))
+		return d->interval_ns;
+	return 1000000000 / d->options->sample_rate_hz;
+}
+
+static enum err_code bad_value(
+	struct jfr_chunk *c, const struct event *e, const struct jfr_class *class, const char *why)
+{
+	const struct jfr_field *f = &c->fields[class->field_of[EVENT_VALUE]];
+
+	return err_set(c->d->err, ERR_INVALID,
+		"chunk %u: an event of " STR_FMT " at byte %u: " STR_FMT " %s", c->number,
+		STR_ARG(class->name), e->at, STR_ARG(f->name), why);
+}
+
+/* The number that an event counts, in nanoseconds if it is a time. */
+static enum err_code value_of(struct jfr_chunk *c, const struct event *e,
+	const struct jfr_class *class, const struct jfr_value *values, int64_t *out)
+{
+	const struct jfr_field *f;
+	unsigned __int128 ns;
+
+	if (!jfr_number(c, class, values, EVENT_VALUE, out)) {
+		if (class->role != ROLE_WALL)
+			return err_set(c->d->err, ERR_INVALID,
+				"chunk %u: events of " STR_FMT " have no number to count", c->number,
+				STR_ARG(class->name));
+		*out = 1; /* before async-profiler 4 */
+		return ERR_OK;
+	}
+	if (*out < 0)
+		return bad_value(c, e, class, "is negative");
+	if (class->role != ROLE_MONITOR && class->role != ROLE_PARK)
+		return ERR_OK;
+	f = &c->fields[class->field_of[EVENT_VALUE]];
+	ns = (unsigned __int128)*out;
+	if (str_is(f->timespan, "MICROSECONDS"))
+		ns *= 1000;
+	else if (str_is(f->timespan, "MILLISECONDS"))
+		ns *= 1000000;
+	else if (str_is(f->timespan, "SECONDS"))
+		ns *= 1000000000;
+	else if (!str_is(f->timespan, "NANOSECONDS"))
+		ns = ns * 1000000000 / c->ticks_per_s;
+	if (ns > INT64_MAX)
+		return bad_value(c, e, class, "is too large");
+	*out = (int64_t)ns;
+	return ERR_OK;
+}
+
+struct sample {
+	struct jfr_row_key key;
+	bool truncated, without_stack;
+};
+
+static enum err_code add(
+	struct jfr_chunk *c, struct sample *s, enum jfr_profile_kind kind, int64_t count, int64_t value)
+{
+	struct jfr_profile *profile = &c->d->counts[kind];
+
+	profile->events++;
+	profile->truncated += s->truncated;
+	profile->without_stack += s->without_stack;
+	s->key.kind = kind;
+	return jfr_row_add(c->d, &s->key, count, value);
+}
+
+/* Samples of cpu or wall: n intervals. */
+static enum err_code add_time(
+	struct jfr_chunk *c, struct sample *s, enum jfr_profile_kind kind, int64_t n)
+{
+	int64_t ns = (int64_t)period(c->d, kind), sum;
+
+	if (!c->d->periods[kind])
+		c->d->periods[kind] = ns;
+	if (__builtin_mul_overflow(n, ns, &sum))
+		return err_set(c->d->err, ERR_INVALID, "chunk %u: %lld samples of %lld ns are too long",
+			c->number, (long long)n, (long long)ns);
+	return add(c, s, kind, sum, 0);
+}
+
+static enum err_code is_sleeping(
+	struct jfr_chunk *c, const struct jfr_class *class, const struct jfr_value *values, bool *out)
+{
+	struct jfr_entry *e = jfr_find(c, class, EVENT_STATE, values);
+	enum err_code rc;
+	struct str state;
+
+	*out = false;
+	if (!e)
+		return ERR_OK;
+	if (c->classes[c->fields[class->field_of[EVENT_STATE]].class].role != ROLE_TEXT)
+		return ERR_OK;
+	if (!e->memo) {
+		if ((rc = jfr_text(c, class, EVENT_STATE, values, &state)))
+			return rc;
+		e->memo = str_is(state, "STATE_SLEEPING") ? 2 : 1;
+	}
+	*out = e->memo == 2;
+	return ERR_OK;
+}
+
+/* Labels and, if wanted, the span. */
+static enum err_code correlate(struct jfr_chunk *c, const struct jfr_class *class,
+	const struct jfr_value *values, struct sample *s)
+{
+	int64_t context = 0, span = 0, span_name = 0, high = 0, low = 0;
+	struct jfr_decoder *d = c->d;
+	enum err_code rc;
+	bool lost;
+
+	jfr_number(c, class, values, EVENT_CONTEXT, &context);
+	if ((rc = jfr_context(d, (uint64_t)context, &s->key.labels, &lost)))
+		return rc;
+	d->file.labels_lost_n += lost;
+	if (!d->options->with_spans)
+		return ERR_OK;
+	jfr_number(c, class, values, EVENT_SPAN, &span);
+	jfr_number(c, class, values, EVENT_SPAN_NAME, &span_name);
+	jfr_number(c, class, values, EVENT_TRACE_HIGH, &high);
+	jfr_number(c, class, values, EVENT_TRACE_LOW, &low);
+	s->key.span = (uint64_t)span;
+	s->key.trace_high = (uint64_t)high;
+	s->key.trace_low = (uint64_t)low;
+	return span_name ? jfr_snapshot_name(d, (uint64_t)span_name, &s->key.span_name) : ERR_OK;
+}
+
+static enum err_code execution(struct jfr_chunk *c, const struct jfr_class *class,
+	const struct jfr_value *values, struct sample *s)
+{
+	enum err_code rc;
+	bool sleeping;
+
+	if ((rc = is_sleeping(c, class, values, &sleeping)))
+		return rc;
+	c->d->file.sleeping_n += sleeping;
+	if (!sleeping && (rc = add_time(c, s, PROFILE_CPU, 1)))
+		return rc;
+	/* async-profiler before 4 says wall with the same event. */
+	return c->d->event_is_wall ? add_time(c, s, PROFILE_WALL, 1) : ERR_OK;
+}
+
+static enum err_code sample(struct jfr_chunk *c, struct event *e, const struct jfr_class *class)
+{
+	struct jfr_value values[SLOTS] = { 0 };
+	struct sample s = { 0 };
+	enum err_code rc;
+	int64_t value = 0;
+
+	if ((rc = read_event(c, e, class, values)) ||
+		(rc = jfr_stack_of(c, class, values, &s.key.stack, &s.truncated, &s.without_stack)) ||
+		(rc = correlate(c, class, values, &s)))
+		return rc;
+	if (class->role != ROLE_EXECUTION && class->role != ROLE_LIVE &&
+		(rc = value_of(c, e, class, values, &value)))
+		return rc;
+	switch (class->role) {
+	case ROLE_EXECUTION:
+		return execution(c, class, values, &s);
+	case ROLE_WALL:
+		return add_time(c, &s, PROFILE_WALL, value);
+	case ROLE_IN_TLAB:
+		return add(c, &s, PROFILE_IN_TLAB, 1, value);
+	case ROLE_OUT_TLAB:
+		return add(c, &s, PROFILE_OUT_TLAB, 1, value);
+	case ROLE_ALLOC_SAMPLE:
+		return add(c, &s, PROFILE_ALLOC_SAMPLE, 1, value);
+	case ROLE_MONITOR:
+		return add(c, &s, PROFILE_MUTEX, 1, value);
+	case ROLE_PARK:
+		return add(c, &s, PROFILE_BLOCK, 1, value);
+	case ROLE_LIVE:
+		return add(c, &s, PROFILE_LIVE, 1, 0);
+	default:
+		assert(class->role == ROLE_MALLOC);
+		return add(c, &s, PROFILE_MALLOC, 1, value);
+	}
+}
+
+static enum err_code of_role(struct jfr_chunk *c, bool settings)
+{
+	struct event e;
+	enum err_code rc;
+
+	for (uint32_t at = c->body; at < c->end;) {
+		const struct jfr_class *class;
+		uint32_t i;
+
+		if ((rc = next(c, &at, &e)))
+			return rc;
+		if (e.type < 2 || (i = jfr_index_find(&c->by_id, e.type)) == JFR_NONE)
+			continue;
+		class = &c->classes[i];
+		if (settings && class->role == ROLE_SETTING)
+			rc = setting(c, &e, class);
+		else if (!settings && class->role >= ROLE_EVENT)
+			rc = sample(c, &e, class);
+		if (rc)
+			return rc;
+	}
+	return ERR_OK;
+}
+
+enum err_code jfr_events(struct jfr_chunk *c)
+{
+	enum err_code rc;
+
+	if ((rc = checkpoints(c)) || (rc = of_role(c, true)))
+		return rc;
+	return of_role(c, false);
+}

@@ -1,0 +1,230 @@
+/* Samples: events that are alike are one row. At the end the rows of each kind are a profile. */
+#include <stdio.h>
+
+#include "base/array.h"
+#include "proto/jfr/decoder.h"
+
+#define ONE(type, unit) type, unit, NULL, NULL
+#define ALLOCATIONS(name) name "_objects", "count", name "_bytes", "bytes"
+#define DELAYS "contentions", "count", "delay", "nanoseconds"
+
+/* As Pyroscope names them. */
+/* clang-format off */
+static const struct {
+	const char *name;
+	const char *type, *unit;
+	const char *second_type, *second_unit; /* NULL: one column */
+	const char *period_type, *period_unit; /* NULL: none */
+} kinds[PROFILES] = {
+	[PROFILE_CPU] =          { "process_cpu", ONE("cpu", "nanoseconds"), "cpu", "nanoseconds" },
+	[PROFILE_WALL] =         { "wall", ONE("wall", "nanoseconds"), "wall", "nanoseconds" },
+	[PROFILE_IN_TLAB] =      { "memory", ALLOCATIONS("alloc_in_new_tlab"), "space", "bytes" },
+	[PROFILE_OUT_TLAB] =     { "memory", ALLOCATIONS("alloc_outside_tlab"), "space", "bytes" },
+	[PROFILE_MUTEX] =        { "mutex", DELAYS, "mutex", "count" },
+	[PROFILE_BLOCK] =        { "block", DELAYS, "block", "count" },
+	[PROFILE_LIVE] =         { "memory", ONE("live", "count"), "objects", "count" },
+	[PROFILE_ALLOC_SAMPLE] = { "memory", ALLOCATIONS("alloc_sample"), "space", "bytes" },
+	[PROFILE_MALLOC] =       { "memory", ALLOCATIONS("malloc"), NULL, NULL },
+};
+/* clang-format on */
+
+static bool row_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct jfr_decoder *d = ctx;
+
+	return !memcmp(&d->rows[id].key, key, sizeof(struct jfr_row_key));
+}
+
+static enum err_code sum(
+	struct jfr_decoder *d, const struct jfr_row_key *key, int64_t *to, int64_t v)
+{
+	if (__builtin_add_overflow(*to, v, to))
+		return err_set(
+			d->err, ERR_INVALID, "the sum of a stack's %s values overflows", kinds[key->kind].name);
+	return ERR_OK;
+}
+
+enum err_code jfr_row_add(
+	struct jfr_decoder *d, const struct jfr_row_key *key, int64_t count, int64_t value)
+{
+	uint64_t hash = hash_bytes(key, sizeof(*key), d->seed);
+	uint32_t i = map_find(&d->rows_map, hash, row_eq, d, key);
+	enum err_code rc;
+
+	if (i == MAP_NONE) {
+		if (d->rows_n >= d->limits->samples_max)
+			return err_set(d->err, ERR_LIMIT, "more than %u samples", d->limits->samples_max);
+		if (!arena_array_room(&d->work, &d->rows, d->rows_n, 1, &d->rows_cap))
+			return arena_fail(&d->work, "samples", d->err);
+		if (!map_add(&d->rows_map, hash, d->rows_n))
+			return err_nomem(d->err, "samples");
+		i = d->rows_n++;
+		d->rows[i] = (struct jfr_row){ .key = *key };
+	}
+	rc = sum(d, key, &d->rows[i].values[0], count);
+	return rc ? rc : sum(d, key, &d->rows[i].values[1], value);
+}
+
+/* A profile that is made: what of the file is in it already, number + 1. */
+struct making {
+	struct jfr_decoder *d;
+	struct pprof_builder *b;
+	uint32_t *mappings; /* of names; the last one: the kernel's */
+	uint32_t *functions, *locations;
+	uint32_t *ids; /* of a stack */
+	struct pprof_label *labels; /* of a sample */
+	size_t frames_n;
+};
+
+static uint32_t string(struct making *m, uint32_t name)
+{
+	return pprof_builder_string(m->b, m->d->names[name]);
+}
+
+static uint32_t mapping(struct making *m, const struct jfr_frame *f)
+{
+	struct pprof_mapping mapping = { .has_functions = true };
+	uint32_t name = m->d->functions[f->function].library;
+
+	if (f->origin == ORIGIN_JAVA)
+		return PPROF_NONE;
+	if (f->origin == ORIGIN_KERNEL)
+		name = m->d->names_n;
+	if (!m->mappings[name]) {
+		mapping.filename = f->origin == ORIGIN_KERNEL ?
+			pprof_builder_string(m->b, STR("[kernel.kallsyms]")) : string(m, name);
+		m->mappings[name] = pprof_builder_mapping(m->b, &mapping) + 1;
+	}
+	return m->mappings[name] - 1;
+}
+
+static uint32_t location(struct making *m, uint32_t frame)
+{
+	const struct jfr_frame *f = &m->d->frames[frame];
+	struct pprof_location l = { 0 };
+	struct pprof_line line = { .line = f->line };
+
+	if (!m->locations[frame]) {
+		if (!m->functions[f->function]) {
+			struct pprof_function function = { .name = string(
+												   m, m->d->functions[f->function].name) };
+
+			m->functions[f->function] = pprof_builder_function(m->b, &function) + 1;
+		}
+		line.function = m->functions[f->function] - 1;
+		l.mapping = mapping(m, f);
+		m->locations[frame] = pprof_builder_location(m->b, l, &line, 1) + 1;
+	}
+	return m->locations[frame] - 1;
+}
+
+static void add_label(struct making *m, uint32_t *n, const char *key, const char *value)
+{
+	m->labels[(*n)++] = (struct pprof_label){ .key = pprof_builder_string(m->b, str_of(key)),
+		.str = pprof_builder_string(m->b, str_of(value)) };
+}
+
+/* The labels of a row, and their number. */
+static uint32_t labels(struct making *m, const struct jfr_row_key *key)
+{
+	const struct jfr_label_set *set = &m->d->label_sets[key->labels];
+	char hex[33];
+	uint32_t n = 0;
+
+	for (; n < set->n; n++) {
+		const struct jfr_label *l = &m->d->labels[set->first + n];
+
+		m->labels[n] = (struct pprof_label){ .key = string(m, l->key), .str = string(m, l->value) };
+	}
+	if (key->span) {
+		snprintf(hex, sizeof(hex), "%016llx", (unsigned long long)key->span);
+		add_label(m, &n, "profile_id", hex);
+	}
+	if (key->span_name)
+		m->labels[n++] = (struct pprof_label){ .key = pprof_builder_string(m->b, STR("span_name")),
+												   .str = string(m, key->span_name) };
+	if (key->trace_high || key->trace_low) {
+		snprintf(hex, sizeof(hex), "%016llx%016llx", (unsigned long long)key->trace_high,
+			(unsigned long long)key->trace_low);
+		add_label(m, &n, "trace_id", hex);
+	}
+	return n;
+}
+
+static enum err_code add_row(struct making *m, const struct jfr_row *row)
+{
+	const struct jfr_stack *stack = &m->d->stacks[row->key.stack];
+
+	m->frames_n += stack->n;
+	if (m->frames_n > m->d->limits->frames_max)
+		return err_set(m->d->err, ERR_LIMIT, "%s: samples of more than %u frames together",
+			kinds[row->key.kind].name, m->d->limits->frames_max);
+	for (uint32_t i = 0; i < stack->n; i++)
+		m->ids[i] = location(m, m->d->stack_frames[stack->first + i]);
+	pprof_builder_sample(m->b, m->ids, stack->n, m->labels, labels(m, &row->key), row->values);
+	return ERR_OK;
+}
+
+static void add_types(struct making *m, enum jfr_profile_kind kind)
+{
+	struct pprof *p = pprof_builder_profile(m->b);
+
+	pprof_builder_type(m->b, str_of(kinds[kind].type), str_of(kinds[kind].unit));
+	if (kinds[kind].second_type)
+		pprof_builder_type(m->b, str_of(kinds[kind].second_type), str_of(kinds[kind].second_unit));
+	if (kinds[kind].period_type) {
+		p->period_type.type = pprof_builder_string(m->b, str_of(kinds[kind].period_type));
+		p->period_type.unit = pprof_builder_string(m->b, str_of(kinds[kind].period_unit));
+	}
+	p->period = m->d->periods[kind];
+	p->time_nanos = m->d->start_ns;
+	p->duration_nanos = m->d->end_ns - m->d->start_ns;
+	if (kind == PROFILE_LIVE) { /* a level, at the end */
+		p->time_nanos = m->d->end_ns;
+		p->duration_nanos = 0;
+	}
+}
+
+static enum err_code make(struct jfr_decoder *d, enum jfr_profile_kind kind, struct pprof **out)
+{
+	struct arena *a = &d->chunk_arena;
+	struct making m = { .d = d };
+	enum err_code rc;
+
+	arena_reset(a);
+	m.mappings = arena_array(a, uint32_t, d->names_n + 1);
+	m.functions = arena_array(a, uint32_t, d->functions_n + 1);
+	m.locations = arena_array(a, uint32_t, d->frames_n + 1);
+	m.ids = arena_array(a, uint32_t, d->limits->stack_depth_max + 1);
+	m.labels = arena_array(a, struct pprof_label, d->limits->labels_max + 3);
+	if (!m.mappings || !m.functions || !m.locations || !m.ids || !m.labels)
+		return arena_fail(a, "profile", d->err);
+	if ((rc = pprof_builder_open(d->a, &m.b, d->err)))
+		return rc;
+	add_types(&m, kind);
+	for (uint32_t i = 0; i < d->rows_n; i++)
+		if (d->rows[i].key.kind == kind && (rc = add_row(&m, &d->rows[i])))
+			return rc;
+	return pprof_builder_finish(m.b, out, d->err);
+}
+
+enum err_code jfr_rows_finish(struct jfr_decoder *d, struct jfr_file *file)
+{
+	enum err_code rc;
+
+	*file = d->file;
+	if (!(file->profiles = arena_array(d->a, struct jfr_profile, PROFILES)))
+		return arena_fail(d->a, "profiles", d->err);
+	for (enum jfr_profile_kind kind = 0; kind < PROFILES; kind++) {
+		struct jfr_profile *to = &file->profiles[file->profiles_n];
+
+		if (!d->counts[kind].events)
+			continue;
+		*to = d->counts[kind];
+		to->name = kinds[kind].name;
+		if ((rc = make(d, kind, &to->pprof)))
+			return rc;
+		file->profiles_n++;
+	}
+	return ERR_OK;
+}

@@ -1,0 +1,218 @@
+/*
+ * Values as a recording has them.
+ *
+ * Numbers are varints of at most nine bytes; the ninth gives eight bits. A string begins with its
+ * encoding: 0 null, 1 empty, 2 the id of a constant, 3 UTF-8, 4 UTF-16 units as varints, 5
+ * Latin-1. An object is its fields in the order of the metadata, without marks, so one has to know
+ * its class to skip it.
+ *
+ * Each field takes a byte at least, and an object has a field at least (KIND_UNKNOWN otherwise).
+ * So a count of items is bounded by the bytes left, and so is the work.
+ */
+#include "proto/jfr/decoder.h"
+
+enum { STRING_NULL, STRING_EMPTY, STRING_REF, STRING_UTF8, STRING_UTF16, STRING_LATIN1 };
+
+uint64_t jfr_varint_slow(struct cursor *r)
+{
+	uint64_t v = 0;
+
+	for (unsigned shift = 0; r->at < r->end; shift += 7) {
+		unsigned char b = *r->at++;
+
+		if (shift == 56)
+			return v | (uint64_t)b << 56;
+		v |= (uint64_t)(b & 0x7f) << shift;
+		if (b < 0x80)
+			return v;
+	}
+	r->bad = true;
+	return 0;
+}
+
+uint32_t jfr_offset(const struct jfr_decoder *d, const struct cursor *r)
+{
+	return (uint32_t)(r->at - (const unsigned char *)d->raw.ptr);
+}
+
+struct cursor jfr_cursor(const struct jfr_decoder *d, uint32_t at, uint32_t end)
+{
+	return cursor_of((struct str){ d->raw.ptr + at, end - at });
+}
+
+enum err_code jfr_value_fail(struct jfr_chunk *c, uint32_t at, const char *what)
+{
+	return err_set(c->d->err, ERR_INVALID, "chunk %u: %s at byte %u: %s", c->number, what, at,
+		c->why ? c->why : "ends too early");
+}
+
+static void skip_varints(struct cursor *r, uint64_t n)
+{
+	while (n-- && !r->bad)
+		jfr_varint(r);
+}
+
+void jfr_string(struct cursor *r, struct jfr_value *v)
+{
+	const unsigned char *begin;
+
+	*v = (struct jfr_value){ 0 };
+	if (r->at >= r->end) {
+		r->bad = true;
+		return;
+	}
+	v->encoding = *r->at++;
+	switch (v->encoding) {
+	case STRING_NULL:
+	case STRING_EMPTY:
+		break;
+	case STRING_REF:
+		v->n = jfr_varint(r);
+		break;
+	case STRING_UTF8:
+	case STRING_LATIN1:
+		v->n = jfr_varint(r);
+		if (v->n > cursor_left(r))
+			r->bad = true;
+		else
+			v->bytes = cursor_bytes(r, (size_t)v->n);
+		break;
+	case STRING_UTF16:
+		v->n = jfr_varint(r);
+		begin = r->at;
+		if (v->n > cursor_left(r))
+			r->bad = true;
+		else
+			skip_varints(r, v->n);
+		v->bytes = (struct str){ (const char *)begin, (size_t)(r->at - begin) };
+		break;
+	default:
+		r->bad = true;
+	}
+}
+
+static bool object(struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class,
+	struct jfr_value *values, unsigned depth);
+
+static bool fail(struct jfr_chunk *c, struct cursor *r, const char *why)
+{
+	c->why = why;
+	r->bad = true;
+	return false;
+}
+
+static bool item(struct jfr_chunk *c, struct cursor *r, const struct jfr_field *f,
+	struct jfr_value *v, unsigned depth)
+{
+	switch (f->kind) {
+	case KIND_LONG:
+	case KIND_REF:
+		v->n = jfr_varint(r);
+		break;
+	case KIND_INT:
+		v->n = (uint64_t)(int32_t)(uint32_t)jfr_varint(r);
+		break;
+	case KIND_SHORT:
+		v->n = (uint64_t)(int16_t)(uint16_t)jfr_varint(r);
+		break;
+	case KIND_CHAR:
+		v->n = (uint16_t)jfr_varint(r);
+		break;
+	case KIND_BYTE:
+	case KIND_BOOLEAN:
+		if (r->at == r->end)
+			r->bad = true;
+		else
+			v->n = f->kind == KIND_BYTE ? (uint64_t)(int8_t)*r->at++ : *r->at++ != 0;
+		break;
+	case KIND_FLOAT:
+		cursor_bytes(r, 4);
+		break;
+	case KIND_DOUBLE:
+		cursor_bytes(r, 8);
+		break;
+	case KIND_STRING:
+		jfr_string(r, v);
+		if (r->bad && v->encoding > STRING_LATIN1)
+			return fail(c, r, "a string has an unknown encoding");
+		break;
+	case KIND_STRUCT:
+		return object(c, r, &c->classes[f->class], NULL, depth + 1);
+	case KIND_UNKNOWN:
+		return fail(c, r, "a field's class is not in the metadata, or has no fields");
+	}
+	return !r->bad;
+}
+
+static bool array(struct jfr_chunk *c, struct cursor *r, const struct jfr_field *f,
+	struct jfr_value *v, unsigned depth)
+{
+	const struct jfr_class *class = f->kind == KIND_STRUCT ? &c->classes[f->class] : NULL;
+	const unsigned char *begin;
+	struct jfr_value ignored = { 0 };
+
+	v->n = jfr_varint(r);
+	begin = r->at;
+	if (v->n > cursor_left(r))
+		r->bad = true;
+	else if (f->kind <= KIND_REF && f->kind != KIND_UNKNOWN)
+		skip_varints(r, v->n);
+	else if (class && class->varints)
+		skip_varints(r, v->n * class->field_n); /* below 2^64: fields are limited */
+	else
+		for (uint64_t i = 0; i < v->n; i++)
+			if (!item(c, r, f, &ignored, depth))
+				return false;
+	v->bytes = (struct str){ (const char *)begin, (size_t)(r->at - begin) };
+	return !r->bad;
+}
+
+static bool object(struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class,
+	struct jfr_value *values, unsigned depth)
+{
+	if (depth > JFR_NESTING_MAX)
+		return fail(c, r, "values nest too deep");
+	for (uint32_t i = class->field_first; i < class->field_first + class->field_n; i++) {
+		const struct jfr_field *f = &c->fields[i];
+		struct jfr_value ignored = { 0 }, *v = &ignored;
+
+		if (values && c->slots[i] < SLOTS)
+			v = &values[c->slots[i]];
+		if (!(f->array ? array(c, r, f, v, depth) : item(c, r, f, v, depth)))
+			return false;
+	}
+	return true;
+}
+
+bool jfr_object(
+	struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class, struct jfr_value *values)
+{
+	return object(c, r, class, values, 0);
+}
+
+bool jfr_constant(
+	struct jfr_chunk *c, struct cursor *r, const struct jfr_class *class, struct jfr_value *values)
+{
+	struct jfr_field string = { .kind = KIND_STRING };
+	struct jfr_value ignored;
+
+	if (class->role == ROLE_STRING)
+		return item(c, r, &string, values ? values : &ignored, 0);
+	if (!class->field_n)
+		return fail(c, r, "a constant's class has no fields");
+	return object(c, r, class, values, 0);
+}
+
+bool jfr_number(const struct jfr_chunk *c, const struct jfr_class *class,
+	const struct jfr_value *values, unsigned slot, int64_t *out)
+{
+	const struct jfr_field *f;
+
+	if (class->field_of[slot] == JFR_NONE)
+		return false;
+	f = &c->fields[class->field_of[slot]];
+	if (f->array || f->kind == KIND_UNKNOWN || f->kind == KIND_REF || f->kind > KIND_BOOLEAN)
+		return false;
+	*out = (int64_t)values[slot].n;
+	return true;
+}

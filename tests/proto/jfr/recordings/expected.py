@@ -1,0 +1,109 @@
+"""What a recording must show, by the JDK's own reader: expected.py RECORDING, for record.sh.
+
+Prints each profile's columns with their sums, then each of its stacks with its values. Labels are not in it: the JDK
+knows the number of a context only.
+"""
+import collections
+import json
+import re
+import subprocess
+import sys
+
+EVENTS = {  # event: profile, the field that is summed up
+    "jdk.ExecutionSample": ("process_cpu cpu", None),
+    "profiler.WallClockSample": ("wall wall", "samples"),
+    "jdk.ObjectAllocationInNewTLAB": ("memory alloc_in_new_tlab_objects alloc_in_new_tlab_bytes", "tlabSize"),
+    "jdk.ObjectAllocationOutsideTLAB": ("memory alloc_outside_tlab_objects alloc_outside_tlab_bytes", "allocationSize"),
+    "jdk.JavaMonitorEnter": ("mutex contentions delay", "duration"),
+    "jdk.ThreadPark": ("block contentions delay", "duration"),
+    "profiler.LiveObject": ("memory live", None),
+    "jdk.ObjectAllocationSample": ("memory alloc_sample_objects alloc_sample_bytes", "weight"),
+    "profiler.Malloc": ("memory malloc_objects malloc_bytes", "size"),
+}
+UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+
+
+def jfr(*args):
+    return json.loads(subprocess.run(["jfr", "print", "--json", "--stack-depth", "5000", *args], check=True,
+                                     capture_output=True).stdout)["recording"]["events"]
+
+
+def class_name(name):
+    lambda_class = re.fullmatch(r"(.*\$\$Lambda)\$\d+[.+]0x[0-9a-f]+(/\d+)?", name)
+    hidden = re.fullmatch(r"(.*)[.+]0x[0-9a-f]+(/\d+)?", name)
+    if lambda_class or hidden:
+        return (lambda_class or hidden).group(1).replace(".", "/") + "_"
+    return re.sub(r"(libasyncProfiler-linux-x64-)[0-9a-f]{20,}(\.so)", r"\1_\2", name)
+
+
+def frame(f):
+    kind = class_name(f["method"]["type"]["name"])
+    name = (kind + "." if kind else "") + f["method"]["name"]
+    where = ""
+    if f["type"] == "Kernel":
+        where = "@[kernel.kallsyms]"
+    elif f["type"] in ("Native", "C++") and ".so" in kind and "/" not in kind:
+        where = "@" + kind
+    return "%s:%d%s" % (name, max(f["lineNumber"], 0), where)
+
+
+def frames(event):
+    trace = event["values"]["stackTrace"]
+    return trace["frames"] if trace else []
+
+
+def stack(event):
+    return " ".join(frame(f).replace(" ", "_") for f in frames(event)) or "[unknown]:0"
+
+
+def nanoseconds(duration):  # "PT0.015S", "PT1M2.5S"
+    m = re.fullmatch(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+)(?:\.(\d+))?S)?", duration)
+    hours, minutes, seconds = (int(m.group(i) or 0) for i in (1, 2, 3))
+    return ((hours * 60 + minutes) * 60 + seconds) * 10**9 + int((m.group(4) or "0").ljust(9, "0"))
+
+
+def settings(events):
+    own = {}
+    for e in events:
+        v = e["values"]
+        own.setdefault(v["name"], v["value"])
+        if v["name"] == "period" and re.fullmatch(r"\d+ (ns|us|ms|s)", v["value"]):
+            n, unit = v["value"].split()
+            own["ns"] = int(n) * UNITS[unit]
+    cpu = own.get("ns") or int(own.get("interval", 0))
+    wall = int(own.get("wall", 0)) or (cpu if own.get("event") == "wall" else 0)
+    return cpu, wall
+
+
+def main(recording):
+    cpu, wall = settings(jfr("--events", "jdk.ActiveSetting", recording))
+    profiles = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
+    counts, truncated, unknown = collections.Counter(), collections.Counter(), collections.Counter()
+    for e in jfr("--events", ",".join(EVENTS), recording):
+        profile, field = EVENTS[e["type"]]
+        values = e["values"]
+        if e["type"] == "jdk.ExecutionSample" and values["state"] == "STATE_SLEEPING":
+            continue
+        value = values[field] if field else 0
+        if field == "duration":
+            value = nanoseconds(value)
+        count = 1
+        if e["type"] == "jdk.ExecutionSample":
+            count = cpu
+        elif e["type"] == "profiler.WallClockSample":
+            count, value = value * wall, 0
+        row = profiles[profile][stack(e)]
+        row[0] += count
+        row[1] += value
+        counts[profile] += 1
+        truncated[profile] += values["stackTrace"] is not None and values["stackTrace"]["truncated"]
+        unknown[profile] += not frames(e)
+    for profile, stacks in sorted(profiles.items()):
+        columns = len(profile.split()) - 1
+        print("%s: %d events, %d truncated, %d without stack" % (profile, counts[profile], truncated[profile],
+                                                                 unknown[profile]))
+        for text, row in sorted(stacks.items()):
+            print(" ", *row[:columns], text)
+
+
+main(sys.argv[1])
