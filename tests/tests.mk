@@ -9,6 +9,7 @@ UNIT_WITH_discovery/kubernetes := base/net
 UNIT_WITH_discovery := discovery/sources base/net
 $(foreach r,symbols columns rollup series block catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
 UNIT_WITH_proto/legacy := proto
+UNIT_WITH_proto/folded := proto
 UNIT_WITH_tsdb := proto base/self
 UNIT_WITH_promql := promql/engine promql/pprof
 UNIT_WITH_promql/profiles := promql promql/engine promql/pprof

@@ -23,7 +23,8 @@ static const char allocation_frames[] =
 	"BaseArena::.*|(::)?do_malloc_no_errno|(::)?do_malloc_pages|(::)?do_malloc|"
 	"DoSampledAllocation|MallocedMemBlock::MallocedMemBlock|_M_allocate|__builtin_(vec_)?delete|"
 	"__builtin_(vec_)?new|__gnu_cxx::new_allocator::allocate|__libc_malloc|"
-	"__malloc_alloc_template::allocate|allocate|cpp_alloc|operator new(\\[\\])?|simple_alloc::allocate";
+	"__malloc_alloc_template::allocate|allocate|cpp_alloc|operator new(\\[\\])?|"
+	"simple_alloc::allocate";
 static const char allocation_kept[] = "runtime\\.panic|runtime\\.reflectcall|runtime\\.call[0-9]*";
 static const char cpu_frames[] = "ProfileData::Add|ProfileData::prof_handler|"
 	"CpuProfiler::prof_handler|__pthread_sighandler|__restore";

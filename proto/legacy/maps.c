@@ -239,7 +239,7 @@ static enum err_code replace(struct reader *r, const struct attribute *attribute
 	}
 	if (buf_failed(out))
 		return err_nomem(r->err, "profile");
-	*line = buf_str(out);
+	*line = out->len ? buf_str(out) : STR("");
 	return ERR_OK;
 }
 

@@ -116,8 +116,8 @@ void reader_drop_repeated_leaves(struct reader *r)
 
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		struct pprof_sample *s = &p->samples[i];
-		const uint32_t *from = &p->location_ids[s->location_first];
 		uint32_t n = s->location_n, first = to;
+		const uint32_t *from = n ? &p->location_ids[s->location_first] : NULL;
 		bool repeated = n > 1 && p->locations[from[0]].address == p->locations[from[1]].address + 1;
 
 		for (uint32_t k = 0; k < n; k++)

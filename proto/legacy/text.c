@@ -11,7 +11,7 @@ bool reader_next(struct reader *r)
 	const char *end;
 	size_t len;
 
-	r->line = (struct str){ NULL, 0 };
+	r->line = STR("");
 	r->ended = !r->rest.len;
 	if (r->ended)
 		return false;

@@ -47,30 +47,40 @@ static void print(const struct pprof *p, struct buf *out)
 	}
 }
 
-/* clang-format off */
 static const struct {
 	struct str body;
 	const char *want;
 } read[] = {
-	{ LIT(CPU32 "\2\0\0\0" "\2\0\0\0" "\0\x10\x40\0" "\0\x20\x40\0" Z4 "\1\0\0\0" Z4 "400000-500000 r-xp 0 00:00 1 /bin/x\n"),
+	{ LIT(CPU32 "\2\0\0\0"
+				"\2\0\0\0"
+				"\0\x10\x40\0"
+				"\0\x20\x40\0" Z4 "\1\0\0\0" Z4 "400000-500000 r-xp 0 00:00 1 /bin/x\n"),
 		"samples/count cpu/nanoseconds; 2 20000000 @ 401000:/bin/x" },
-	{ LIT("heap profile: 1: 4096 [ 1: 4096] @ heapprofile\n1: 4096 [1: 4096] @ 0x401001 0x2000\n" MAPS),
+	{ LIT("heap profile: 1: 4096 [ 1: 4096] @ heapprofile\n1: 4096 [1: 4096] @ 0x401001 "
+		  "0x2000\n" MAPS),
 		"objects/count space/bytes; 1 4096 bytes=4096 @ 401000:/bin/x 1fff" },
 	{ LIT("heap profile: 1: 1000 [ 2: 2000] @ heap_v2/524288\n1: 1000 [2: 2000] @ 0x401001\n"),
 		"alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes;"
 		" 1049 1049576 524 524788 bytes=1000 @ 401000" },
-	{ LIT("heap_v2/524288\n  t*: 2: 2000 [0: 0]\n  t3: 2: 2000 [0: 0] main thread\n@ 0x401001 0x402001\n"
-		"  t*: 1: 1000 [0: 0]\n  t3: 1: 1000 [0: 0]\n@ 0x401001\n  t*: 1: 1000 [0: 0]\n\n" MAPS),
-		"inuse_objects/count inuse_space/bytes; 524 524788 bytes=1000 @ 401000:/bin/x 402000:/bin/x;"
+	{ LIT("heap_v2/524288\n  t*: 2: 2000 [0: 0]\n  t3: 2: 2000 [0: 0] main thread\n@ 0x401001 "
+		  "0x402001\n"
+		  "  t*: 1: 1000 [0: 0]\n  t3: 1: 1000 [0: 0]\n@ 0x401001\n  t*: 1: 1000 [0: 0]\n\n" MAPS),
+		"inuse_objects/count inuse_space/bytes; 524 524788 bytes=1000 @ 401000:/bin/x "
+		"402000:/bin/x;"
 		" 524 524788 bytes=1000 @ 401000:/bin/x" },
 	{ LIT("heap_v2/1\n  t*: 1: 10 [3: 30]\n@ 0x401001\n  t*: 1: 10 [3: 30]\n"),
-		"alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes; 3 30 1 10 bytes=10 @ 401000" },
-	{ LIT("heap_v2/524288\n  t*: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\n"), "inuse_objects/count inuse_space/bytes" },
-	{ LIT("goroutine profile: total 3\n3 @ 0x401001 0x402001\n"), "goroutine/count; 3 @ 401000 402000" },
-	{ LIT("--- contentionz 1 ---\ncycles/second = 2000000000\nsampling period = 10\n100 3 @ 0x401001\n"),
+		"alloc_objects/count alloc_space/bytes inuse_objects/count inuse_space/bytes; 3 30 1 10 "
+		"bytes=10 @ 401000" },
+	{ LIT("heap_v2/524288\n  t*: 0: 0 [0: 0]\n\nMAPPED_LIBRARIES:\n"),
+		"inuse_objects/count inuse_space/bytes" },
+	{ LIT("goroutine profile: total 3\n3 @ 0x401001 0x402001\n"),
+		"goroutine/count; 3 @ 401000 402000" },
+	{ LIT("--- contentionz 1 ---\ncycles/second = 2000000000\nsampling period = 10\n100 3 @ "
+		  "0x401001\n"),
 		"contentions/count delay/nanoseconds; 30 500 @ 401000" },
 	{ LIT("--- threadz 1 ---\n--- Thread 7f (name: m/1) stack: ---\n 0x401001\n 0x402001\n"
-		"--- Thread 7e (name: m/1) stack: ---\n [same as previous thread]\n" "--- Memory map: ---\n"),
+		  "--- Thread 7e (name: m/1) stack: ---\n [same as previous thread]\n"
+		  "--- Memory map: ---\n"),
 		"thread/count; 2 @ 401001 402000" },
 };
 
@@ -81,32 +91,49 @@ static const struct {
 } refused[] = {
 	{ LIT(""), ERR_INVALID, "profile is empty" },
 	{ LIT("hello"), ERR_INVALID, "this is no profile in a format before protobuf" },
-	{ LIT("--- symbol\nbinary=/bin/x\n"), ERR_UNSUPPORTED, "a legacy symbolized profile of gperftools is not supported" },
-	{ LIT("--- heapz 1 ---\nformat = java\n"), ERR_UNSUPPORTED, "a legacy heap profile of Java (text) is not supported" },
-	{ LIT("--- contentionz 1 ---\nformat = java\n"), ERR_UNSUPPORTED, "a contention profile of Java (text) is not supported" },
-	{ LIT(Z4 "\3\0\0\0" "\1\0\0\0" "\x10\x27\0\0" Z4), ERR_UNSUPPORTED, "a CPU profile of Java (binary) is not supported" },
+	{ LIT("--- symbol\nbinary=/bin/x\n"), ERR_UNSUPPORTED,
+		"a legacy symbolized profile of gperftools is not supported" },
+	{ LIT("--- heapz 1 ---\nformat = java\n"), ERR_UNSUPPORTED,
+		"a legacy heap profile of Java (text) is not supported" },
+	{ LIT("--- contentionz 1 ---\nformat = java\n"), ERR_UNSUPPORTED,
+		"a contention profile of Java (text) is not supported" },
+	{ LIT(Z4 "\3\0\0\0"
+			 "\1\0\0\0"
+			 "\x10\x27\0\0" Z4),
+		ERR_UNSUPPORTED, "a CPU profile of Java (binary) is not supported" },
 	{ LIT(CPU32), ERR_INVALID, "CPU profile of gperftools: the end marker is missing" },
 	{ LIT(CPU32 "\1\0\0\0"), ERR_INVALID, "CPU profile of gperftools: sample[0] is cut off" },
-	{ LIT(CPU32 "\1\0\0\0" "\2\0\0\0" "\1\0\0\0"), ERR_INVALID, "CPU profile of gperftools: sample[0] is cut off" },
-	{ LIT(CPU32 "\1\0\0\0" "\xff\xff\xff\xff" "\1\0\0\0"), ERR_INVALID, "CPU profile of gperftools: sample[0] is cut off" },
+	{ LIT(CPU32 "\1\0\0\0"
+				"\2\0\0\0"
+				"\1\0\0\0"),
+		ERR_INVALID, "CPU profile of gperftools: sample[0] is cut off" },
+	{ LIT(CPU32 "\1\0\0\0"
+				"\xff\xff\xff\xff"
+				"\1\0\0\0"),
+		ERR_INVALID, "CPU profile of gperftools: sample[0] is cut off" },
 	{ LIT(Z4 Z4 "\3\0\0\0" Z4 Z4 Z4 Z4 "\0\0\0\x80" Z4 Z4 Z4 Z4), ERR_INVALID,
 		"CPU profile of gperftools: the period is 9223372036854775808 microseconds" },
-	{ LIT(Z4 Z4 "\3\0\0\0" Z4 Z4 Z4 "\x10\x27\0\0" Z4 Z4 Z4 Z4 "\0\0\0\1" "\1\0\0\0" Z4 "\1\0\0\0" Z4
-		Z4 Z4 "\1\0\0\0" Z4 Z4 Z4), ERR_INVALID,
-		"CPU profile of gperftools: sample[0]: 72057594037927936 times the period is more than 64 bits" },
+	{ LIT(Z4 Z4 "\3\0\0\0" Z4 Z4 Z4 "\x10\x27\0\0" Z4 Z4 Z4 Z4 "\0\0\0\1"
+				"\1\0\0\0" Z4 "\1\0\0\0" Z4 Z4 Z4 "\1\0\0\0" Z4 Z4 Z4),
+		ERR_INVALID,
+		"CPU profile of gperftools: sample[0]: 72057594037927936 times the period is more than 64 "
+		"bits" },
 	{ LIT("heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1]\n"), ERR_INVALID,
 		"heap profile (text): line 2: expected \"n: bytes [n: bytes] @ addresses\"" },
 	{ LIT("heap profile: 1: 1 [1: 1] @ heapprofile\n\n0: 1 [0: 0] @ 0x1\n"), ERR_INVALID,
 		"heap profile (text): line 3: bytes of no object" },
-	{ LIT("heap profile: 1: 1 [1: 1] @ heapprofile\n1: 9223372036854775808 [1: 1] @ 0x1\n"), ERR_INVALID,
-		"heap profile (text): line 2: a number has more than 64 bits" },
-	{ LIT("heap profile: 1: 1 [1: 1] @ heapprofile\n-1: -9223372036854775808 [0: 0] @ 0x1\n"), ERR_INVALID,
-		"heap profile (text): line 2: a number has more than 64 bits" },
-	{ LIT("heap profile: 1: 1 [1: 1] @ heap_v2/9223372036854775807\n9223372036854775807: 9223372036854775807 [1: 1] @ 0x1\n"),
-		ERR_INVALID, "heap profile (text): line 2: a number has more than 64 bits when it is scaled up" },
-	{ LIT("heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x11111111111111111\n"), ERR_INVALID,
-		"heap profile (text): line 2: an address has more than 64 bits" },
-	{ LIT("heap_v2/524288\n"), ERR_INVALID, "heap profile of jemalloc: line 1: the profile ends before its \"t*\"" },
+	{ LIT("heap profile: 1: 1 [1: 1] @ heapprofile\n1: 9223372036854775808 [1: 1] @ 0x1\n"),
+		ERR_INVALID, "heap profile (text): line 2: a number has more than 64 bits" },
+	{ LIT("heap profile: 1: 1 [1: 1] @ heapprofile\n-1: -9223372036854775808 [0: 0] @ 0x1\n"),
+		ERR_INVALID, "heap profile (text): line 2: a number has more than 64 bits" },
+	{ LIT("heap profile: 1: 1 [1: 1] @ heap_v2/9223372036854775807\n9223372036854775807: "
+		  "9223372036854775807 [1: 1] @ 0x1\n"),
+		ERR_INVALID,
+		"heap profile (text): line 2: a number has more than 64 bits when it is scaled up" },
+	{ LIT("heap profile: 1: 1 [1: 1] @ heapprofile\n1: 1 [1: 1] @ 0x11111111111111111\n"),
+		ERR_INVALID, "heap profile (text): line 2: an address has more than 64 bits" },
+	{ LIT("heap_v2/524288\n"), ERR_INVALID,
+		"heap profile of jemalloc: line 1: the profile ends before its \"t*\"" },
 	{ LIT("heap_v2/524288\n  t1: 1: 1 [0: 0]\n"), ERR_INVALID,
 		"heap profile of jemalloc: line 2: expected \"t*\" before single threads" },
 	{ LIT("heap_v2/524288\n  t*: 1: 1 [0: ]\n"), ERR_INVALID,
@@ -117,14 +144,15 @@ static const struct {
 		"heap profile of jemalloc: line 4: allocations that the header does not have" },
 	{ LIT("heap_v2/524288\n  t*: 1: 1 [0: 0]\nx\n"), ERR_INVALID,
 		"heap profile of jemalloc: line 3: expected a stack, \"@ addresses\"" },
-	{ LIT("goroutine profile: total 1\n1 @\n"), ERR_INVALID, "profile of counts (text): line 2: expected \"n @ addresses\"" },
+	{ LIT("goroutine profile: total 1\n1 @\n"), ERR_INVALID,
+		"profile of counts (text): line 2: expected \"n @ addresses\"" },
 	{ LIT("--- threadz 1 ---\n--- Thread 7f (name: m/1) stack: ---\n 0x401001\n"), ERR_INVALID,
 		"thread profile (text): line 3: the profile ends before its memory map" },
-	{ LIT("--- mutex:\ncycles/minute=1\n"), ERR_INVALID, "contention profile (text): line 2: unknown attribute" },
+	{ LIT("--- mutex:\ncycles/minute=1\n"), ERR_INVALID,
+		"contention profile (text): line 2: unknown attribute" },
 	{ LIT("--- mutex:\nsampling period=9223372036854775807\n1 2 @ 0x1\n"), ERR_INVALID,
 		"contention profile (text): line 3: a number has more than 64 bits when it is scaled up" },
 };
-/* clang-format on */
 
 TEST(each_format)
 {
