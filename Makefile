@@ -25,7 +25,7 @@ SHELL := /bin/bash
 # so no two use each other. `make lint` and every link below follow this table.
 
 ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
-	proto proto/report proto/otlp proto/jfr \
+	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
 	tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
@@ -43,6 +43,8 @@ uses_proto := base base/gzip base/demangle
 uses_proto/report := base proto
 uses_proto/otlp := base proto
 uses_proto/jfr := base proto
+uses_proto/legacy := base proto
+uses_proto/folded := base proto
 uses_discovery/sources := base base/yaml base/net
 uses_discovery/kubernetes := base base/yaml base/net discovery/sources
 uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes

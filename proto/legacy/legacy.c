@@ -1,0 +1,103 @@
+/*
+ * Which format a body has: each is tried in google/pprof's order. And what google/pprof adds to
+ * all of them: the names of frames that belong to the profiler or the allocator.
+ */
+#include "proto/legacy/reader.h"
+#include "proto/pprof_legacy.h"
+
+/* clang-format off */
+/* Expressions for drop_frames and keep_frames, joined by '|'. */
+static const char allocation_frames[] =
+	/* POSIX */
+	"calloc|cfree|malloc|free|memalign|do_memalign|(__)?posix_memalign|pvalloc|valloc|realloc|"
+	/* tcmalloc */
+	"tcmalloc::.*|tc_calloc|tc_cfree|tc_malloc|tc_free|tc_memalign|tc_posix_memalign|tc_pvalloc|"
+	"tc_valloc|tc_realloc|tc_new|tc_delete|tc_newarray|tc_deletearray|tc_new_nothrow|"
+	"tc_newarray_nothrow|"
+	/* macOS */
+	"malloc_zone_malloc|malloc_zone_calloc|malloc_zone_valloc|malloc_zone_realloc|"
+	"malloc_zone_memalign|malloc_zone_free|"
+	/* Go */
+	"runtime\\..*|"
+	/* others */
+	"BaseArena::.*|(::)?do_malloc_no_errno|(::)?do_malloc_pages|(::)?do_malloc|"
+	"DoSampledAllocation|MallocedMemBlock::MallocedMemBlock|_M_allocate|__builtin_(vec_)?delete|"
+	"__builtin_(vec_)?new|__gnu_cxx::new_allocator::allocate|__libc_malloc|"
+	"__malloc_alloc_template::allocate|allocate|cpp_alloc|operator new(\\[\\])?|"
+	"simple_alloc::allocate";
+static const char allocation_kept[] = "runtime\\.panic|runtime\\.reflectcall|runtime\\.call[0-9]*";
+static const char cpu_frames[] = "ProfileData::Add|ProfileData::prof_handler|"
+	"CpuProfiler::prof_handler|__pthread_sighandler|__restore";
+static const char lock_frames[] =
+	"RecordLockProfileData|(base::)?RecordLockProfileData.*|(base::)?SubmitMutexProfileData.*|"
+	"(base::)?SubmitSpinLockProfileData.*|(base::Mutex::)?AwaitCommon.*|(base::Mutex::)?Unlock.*|"
+	"(base::Mutex::)?UnlockSlow.*|(base::Mutex::)?ReaderUnlock.*|(base::MutexLock::)?~MutexLock.*|"
+	"(Mutex::)?AwaitCommon.*|(Mutex::)?Unlock.*|(Mutex::)?UnlockSlow.*|(Mutex::)?ReaderUnlock.*|"
+	"(MutexLock::)?~MutexLock.*|(SpinLock::)?Unlock.*|(SpinLock::)?SlowUnlock.*|"
+	"(SpinLockHolder::)?~SpinLockHolder.*";
+
+static const struct {
+	enum err_code (*read)(struct reader *r, bool *is);
+	const char *drop, *keep;
+} texts[] = {
+	{ legacy_heap, allocation_frames, allocation_kept },
+	{ legacy_jemalloc, allocation_frames, allocation_kept },
+	{ legacy_counts, cpu_frames, "" },
+	{ legacy_threads, cpu_frames, "" },
+	{ legacy_contentions, lock_frames, "" },
+};
+/* clang-format on */
+
+static enum err_code unknown(struct reader *r, struct str raw)
+{
+	const char *name = pprof_legacy(raw);
+
+	if (name)
+		return err_set(r->err, ERR_UNSUPPORTED, "a legacy %s is not supported", name);
+	return err_set(r->err, ERR_INVALID, "this is no profile in a format before protobuf");
+}
+
+static enum err_code decode(struct reader *r, struct str raw)
+{
+	const char *drop = cpu_frames, *keep = "";
+	enum err_code rc;
+	bool is = false;
+
+	if ((rc = legacy_cpu(r, raw, &is)))
+		return rc;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]) && !is; i++) {
+		r->rest = raw;
+		r->line_n = 0;
+		reader_next(r);
+		if ((rc = texts[i].read(r, &is)))
+			return rc;
+		drop = texts[i].drop;
+		keep = texts[i].keep;
+	}
+	if (!is)
+		return unknown(r, raw);
+	r->p->drop_frames = pprof_builder_string(r->b, str_of(drop));
+	r->p->keep_frames = pprof_builder_string(r->b, str_of(keep));
+	return ERR_OK;
+}
+
+enum err_code legacy_decode(struct arena *a, struct str raw, const struct pprof_limits *limits,
+	struct pprof **out, struct err *err)
+{
+	struct reader r = { .a = a, .limits = limits, .err = err };
+	enum err_code rc;
+
+	if (!raw.len)
+		return err_set(err, ERR_INVALID, "profile is empty");
+	if (raw.len > limits->raw_bytes_max)
+		return err_set(err, ERR_LIMIT, "profile is %zu bytes inflated, limit %zu", raw.len,
+			limits->raw_bytes_max);
+	if ((rc = pprof_builder_open(a, &r.b, err)))
+		return rc;
+	r.p = pprof_builder_profile(r.b);
+	map_init(&r.by_address);
+	if (!(rc = decode(&r, raw)))
+		rc = pprof_builder_finish(r.b, out, err);
+	map_release(&r.by_address);
+	return rc;
+}
