@@ -156,11 +156,13 @@ MUST_CHECK enum err_code pprof_builder_finish(
 	struct pprof_builder *b, struct pprof **out, struct err *err);
 
 /*
- * All samples of n profiles, which have the same sample types and period, in one. Nothing is added
- * up or deduplicated but strings. The time is the earliest, the duration the longest; comments are
- * left out. n > 0.
+ * All samples of n profiles in one, with the sample types of all: a sample is 0 in those that its
+ * profile does not have. Nothing is added up or deduplicated but strings and types. The period is
+ * the first's, the time the earliest, the duration the longest; comments are left out. n > 0.
  */
 MUST_CHECK enum err_code pprof_concat(
 	struct arena *a, const struct pprof *const *v, size_t n, struct pprof **out, struct err *err);
+/* The column of `p` with the type of column c of `of`; PPROF_NONE: it has none. */
+uint32_t pprof_same_type(const struct pprof *p, const struct pprof *of, uint32_t c);
 
 #endif

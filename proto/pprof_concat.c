@@ -7,7 +7,17 @@ struct renumbering {
 	struct pprof_builder *b;
 	const struct pprof *from;
 	uint32_t *strings, *mappings, *functions, *locations;
+	uint32_t *columns; /* of its types */
 };
+
+uint32_t pprof_same_type(const struct pprof *p, const struct pprof *of, uint32_t c)
+{
+	for (uint32_t i = 0; i < p->types_n; i++)
+		if (str_eq(p->strings[p->types[i].type], of->strings[of->types[c].type]) &&
+			str_eq(p->strings[p->types[i].unit], of->strings[of->types[c].unit]))
+			return i;
+	return PPROF_NONE;
+}
 
 static void add_tables(const struct renumbering *r)
 {
@@ -59,8 +69,9 @@ static bool add_samples(const struct renumbering *r, struct arena *a)
 	const struct pprof *p = r->from;
 	uint32_t *stack = arena_array(a, uint32_t, p->location_ids_n + 1);
 	struct pprof_label *labels = arena_array(a, struct pprof_label, p->labels_n + 1);
+	int64_t *values = arena_array(a, int64_t, pprof_builder_profile(r->b)->types_n);
 
-	if (!stack || !labels)
+	if (!stack || !labels || !values)
 		return false;
 	for (uint32_t i = 0; i < p->location_ids_n; i++)
 		stack[i] = r->locations[p->location_ids[i]];
@@ -73,8 +84,10 @@ static bool add_samples(const struct renumbering *r, struct arena *a)
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		const struct pprof_sample *s = &p->samples[i];
 
+		for (uint32_t c = 0; c < p->types_n; c++)
+			values[r->columns[c]] = p->values[(size_t)i * p->types_n + c];
 		pprof_builder_sample(r->b, stack + s->location_first, s->location_n,
-			labels + s->label_first, s->label_n, p->values + (size_t)i * p->types_n);
+			labels + s->label_first, s->label_n, values);
 	}
 	return true;
 }
@@ -83,21 +96,36 @@ static bool add(struct pprof_builder *b, const struct pprof *p, struct arena *a)
 {
 	struct renumbering r = { b, p, arena_array(a, uint32_t, p->strings_n + 1),
 		arena_array(a, uint32_t, p->mappings_n + 1), arena_array(a, uint32_t, p->functions_n + 1),
-		arena_array(a, uint32_t, p->locations_n + 1) };
+		arena_array(a, uint32_t, p->locations_n + 1), arena_array(a, uint32_t, p->types_n + 1) };
 
-	if (!r.strings || !r.mappings || !r.functions || !r.locations)
+	if (!r.strings || !r.mappings || !r.functions || !r.locations || !r.columns)
 		return false;
+	for (uint32_t c = 0; c < p->types_n; c++)
+		r.columns[c] = pprof_same_type(pprof_builder_profile(b), p, c);
 	add_tables(&r);
 	return add_locations(&r, a) && add_samples(&r, a);
+}
+
+/* False: no memory. */
+static bool add_types(struct pprof_builder *b, const struct pprof *const *v, size_t n)
+{
+	struct pprof *all = pprof_builder_profile(b);
+
+	for (size_t i = 0; i < n; i++)
+		for (uint32_t c = 0; c < v[i]->types_n; c++)
+			if (pprof_same_type(all, v[i], c) == PPROF_NONE) {
+				pprof_builder_type(
+					b, v[i]->strings[v[i]->types[c].type], v[i]->strings[v[i]->types[c].unit]);
+				if (pprof_same_type(all, v[i], c) == PPROF_NONE)
+					return false;
+			}
+	return true;
 }
 
 static void set_head(struct pprof_builder *b, const struct pprof *first)
 {
 	struct pprof *all = pprof_builder_profile(b);
 
-	for (uint32_t i = 0; i < first->types_n; i++)
-		pprof_builder_type(
-			b, first->strings[first->types[i].type], first->strings[first->types[i].unit]);
 	all->period_type = (struct pprof_type){ pprof_builder_string(
 												b, first->strings[first->period_type.type]),
 		pprof_builder_string(b, first->strings[first->period_type.unit]) };
@@ -118,10 +146,11 @@ enum err_code pprof_concat(
 	if ((rc = pprof_builder_open(a, &b, err)))
 		return rc;
 	set_head(b, v[0]);
+	if (!add_types(b, v, n))
+		return arena_fail(a, "profiles", err);
 	for (size_t i = 0; i < n; i++) {
 		struct pprof *all = pprof_builder_profile(b);
 
-		assert(v[i]->types_n == v[0]->types_n);
 		if (!add(b, v[i], a))
 			return arena_fail(a, "profiles", err);
 		if (v[i]->time_nanos && (!all->time_nanos || v[i]->time_nanos < all->time_nanos))

@@ -60,6 +60,8 @@ const struct route web_routes[] = {
 		"store a profile" },
 	{ HTTP_POST, "/v1development/profiles", otlp_handle, PUSH,
 		"OTLP: store profiles" },
+	{ HTTP_POST, "/ingest", ingest_handle, PUSH,
+		"for Pyroscope's SDKs: store a profile" },
 	{ HTTP_POST, "/push.v1.PusherService/Push", push_v1_handle, PUSH,
 		"for Pyroscope's SDKs and Alloy: store profiles" },
 

@@ -185,36 +185,29 @@ static enum err_code set_times(struct received *p, int64_t now_ns, struct err *e
 
 /* ---- profiles of one series and time ---- */
 
-static int str_index_cmp(const struct pprof *a, uint32_t x, const struct pprof *b, uint32_t y)
+static int period_cmp(const struct pprof *a, const struct pprof *b)
 {
-	return str_cmp(a->strings[x], b->strings[y]);
+	int c = str_cmp(a->strings[a->period_type.type], b->strings[b->period_type.type]);
+
+	return c ? c : str_cmp(a->strings[a->period_type.unit], b->strings[b->period_type.unit]);
 }
 
-static int types_cmp(const struct pprof *a, const struct pprof *b)
+/* Equal ones are one row. The names of types have the period's. */
+static int row_cmp(const struct received *a, const struct received *b)
 {
-	int c;
+	int c = labels_cmp(a->labels, b->labels);
 
-	if (a->types_n != b->types_n)
-		return a->types_n < b->types_n ? -1 : 1;
-	for (uint32_t i = 0; i < a->types_n; i++)
-		if ((c = str_index_cmp(a, a->types[i].type, b, b->types[i].type)) ||
-			(c = str_index_cmp(a, a->types[i].unit, b, b->types[i].unit)))
-			return c;
-	if ((c = str_index_cmp(a, a->period_type.type, b, b->period_type.type)) ||
-		(c = str_index_cmp(a, a->period_type.unit, b, b->period_type.unit)))
+	if (c || (c = a->ts_ns < b->ts_ns ? -1 : a->ts_ns > b->ts_ns) || (c = a->convert - b->convert))
 		return c;
-	return a->period < b->period ? -1 : a->period > b->period;
+	return period_cmp(a->profile, b->profile);
 }
 
 static int received_cmp(const void *x, const void *y)
 {
 	const struct received *a = *(struct received *const *)x, *b = *(struct received *const *)y;
-	int c = labels_cmp(a->labels, b->labels);
+	int c = row_cmp(a, b);
 
-	if (c || (c = a->ts_ns < b->ts_ns ? -1 : a->ts_ns > b->ts_ns) ||
-		(c = a->convert - b->convert) || (c = types_cmp(a->profile, b->profile)))
-		return c;
-	return a < b ? -1 : a > b; /* in the sender's order */
+	return c ? c : a < b ? -1 : a > b; /* in the sender's order */
 }
 
 /* ---- storing ---- */
@@ -249,38 +242,64 @@ static void acked(void *ctx, enum err_code rc, const struct err *err)
 	mutex_unlock(&all->lock);
 }
 
-static enum err_code put(struct receive_turn *t, struct row *row)
+static enum err_code unite(struct receive_turn *t, struct row *row, const struct pprof **out)
 {
-	const struct received *first = row->v[0];
-	const struct pprof *p = first->profile;
-	struct sink_profile to = { first->labels, first->ts_ns, first->interval_ns, p, NULL,
-		!first->convert, 0, &row->stored };
-	struct sink *sink = t->r->o.sink;
-	enum value_kind *kinds;
+	const struct pprof **v = arena_array(&t->arena, const struct pprof *, row->n);
 	struct pprof *all;
 	enum err_code rc;
 
-	if (row->n > 1) {
-		const struct pprof **v = arena_array(&t->arena, const struct pprof *, row->n);
+	*out = row->v[0]->profile;
+	if (row->n == 1)
+		return ERR_OK;
+	if (!v)
+		return arena_fail(&t->arena, "profiles", &row->err);
+	for (size_t i = 0; i < row->n; i++)
+		v[i] = row->v[i]->profile;
+	if (!(rc = pprof_concat(&t->arena, v, row->n, &all, &row->err)))
+		*out = all;
+	return rc;
+}
 
-		for (size_t i = 0; v && i < row->n; i++) {
-			v[i] = row->v[i]->profile;
-			if (row->v[i]->interval_ns > to.interval_ns)
-				to.interval_ns = row->v[i]->interval_ns;
-		}
-		if (!v)
-			return arena_fail(&t->arena, "profiles", &row->err);
-		if ((rc = pprof_concat(&t->arena, v, row->n, &all, &row->err)))
-			return rc;
-		to.profile = p = all;
+/* Of each column of the row's profile, by the first that has it. */
+static enum err_code find_kinds(struct receive_turn *t, const struct row *row,
+	const struct pprof *all, enum value_kind *kinds, struct err *err)
+{
+	struct str name = labels_get(row->v[0]->labels, STR(LABEL_NAME));
+
+	for (size_t i = row->n; i-- > 0;) {
+		const struct pprof *p = row->v[i]->profile;
+		enum value_kind *own = arena_array(&t->arena, enum value_kind, p->types_n + 1);
+
+		if (!own)
+			return arena_fail(&t->arena, "profiles", err);
+		pprof_kinds(p, name, NULL, 0, own);
+		for (uint32_t c = 0; c < p->types_n; c++)
+			kinds[pprof_same_type(all, p, c)] = row->v[i]->kinds ? row->v[i]->kinds[c] : own[c];
 	}
-	if (!(kinds = arena_array(&t->arena, enum value_kind, p->types_n)))
+	return ERR_OK;
+}
+
+static enum err_code put(struct receive_turn *t, struct row *row)
+{
+	const struct received *first = row->v[0];
+	struct sink_profile to = { .labels = first->labels,
+		.ts_ns = first->ts_ns,
+		.as_sent = !first->convert,
+		.stored = &row->stored };
+	struct sink *sink = t->r->o.sink;
+	enum value_kind *kinds;
+	enum err_code rc;
+
+	if ((rc = unite(t, row, &to.profile)))
+		return rc;
+	if (!(kinds = arena_array(&t->arena, enum value_kind, to.profile->types_n + 1)))
 		return arena_fail(&t->arena, "profile", &row->err);
-	if (first->kinds)
-		memcpy(kinds, first->kinds, p->types_n * sizeof(*kinds));
-	else
-		pprof_kinds(p, labels_get(first->labels, STR(LABEL_NAME)), NULL, 0, kinds);
+	if ((rc = find_kinds(t, row, to.profile, kinds, &row->err)))
+		return rc;
 	to.kinds = kinds;
+	for (size_t i = 0; i < row->n; i++)
+		if (row->v[i]->interval_ns > to.interval_ns)
+			to.interval_ns = row->v[i]->interval_ns;
 	if (!to.interval_ns) { /* a level lasts since the one before, unless the sender was away */
 		to.interval_ns = INTERVAL_DEFAULT_NS;
 		to.gap_max_ns = t->r->o.gap_max_ns;
@@ -327,10 +346,8 @@ static size_t make_rows(struct received **v, size_t n, struct row *rows)
 
 	for (size_t i = 0; i < n; i++) {
 		struct row *last = rows_n ? &rows[rows_n - 1] : NULL;
-		const struct received *a = last ? last->v[0] : NULL;
 
-		if (a && a->ts_ns == v[i]->ts_ns && a->convert == v[i]->convert &&
-			labels_eq(a->labels, v[i]->labels) && !types_cmp(a->profile, v[i]->profile))
+		if (last && !row_cmp(last->v[0], v[i]))
 			last->n++;
 		else
 			rows[rows_n++] = (struct row){ .v = &v[i], .n = 1 };

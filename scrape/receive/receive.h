@@ -83,8 +83,8 @@ struct received {
 };
 
 /*
- * Stores all of them and returns when each is durable or refused. Profiles of one series, time and
- * types are added up first: a sender may list each process, whose number is no label.
+ * Stores all of them and returns when each is durable or refused. Profiles of one series and time
+ * become one row: a sender may list each process, whose number is no label, or each sample type.
  */
 void receive_store(struct receive_turn *t, struct received *v, size_t n);
 

@@ -281,3 +281,25 @@ TEST(samples_of_several_profiles_in_one)
 	buf_release(&got);
 	arena_release(&a);
 }
+
+/* Columns of one of two types, and of the other. */
+TEST(profiles_of_other_types_have_their_own_columns)
+{
+	const struct pprof *v[3];
+	struct pprof *all;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	v[0] = v[2] = two_samples(&a, "main", "work", 7);
+	v[1] = two_samples(&a, "main", "work", 3);
+	((struct pprof *)(uintptr_t)v[1])->strings[v[1]->types[0].type] = STR("objects");
+	REQUIRE_OK(pprof_concat(&a, v, 3, &all, &err), &err);
+	REQUIRE(all->types_n == 2 && all->samples_n == 6);
+	CHECK_STR(all->strings[all->types[1].type], "objects");
+	for (uint32_t i = 0; i < 6; i++) {
+		CHECK_INT(all->values[2 * i], i / 2 == 1 ? 0 : i % 2 ? 14 : 7);
+		CHECK_INT(all->values[2 * i + 1], i / 2 != 1 ? 0 : i % 2 ? 6 : 3);
+	}
+	arena_release(&a);
+}

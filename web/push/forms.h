@@ -10,6 +10,8 @@
 
 /* push_v1.c: push.v1.PusherService/Push, of Pyroscope's SDKs and Alloy. */
 route_fn push_v1_handle;
+/* ingest.c: /ingest, of Pyroscope's SDKs. */
+route_fn ingest_handle;
 /* otlp.c: OTLP profiles over HTTP. */
 route_fn otlp_handle;
 

@@ -64,20 +64,6 @@ static bool is_one_of(struct str s, const char *const *v)
 	return *v != NULL;
 }
 
-/* As Go's profiles are called, so that one query finds both. */
-static struct str profile_name(const struct pprof *p)
-{
-	static const char *const memory[] = { "alloc_objects", "alloc_space", "inuse_objects",
-		"inuse_space", "allocations", NULL };
-	static const char *const cpu[] = { "cpu", "samples", NULL };
-	struct str type = p->strings[p->types[0].type], period = p->strings[p->period_type.type];
-
-	if (is_one_of(type, memory))
-		return STR("memory");
-	return is_one_of(type, cpu) && (str_is(period, "cpu") || !period.len) ? STR("process_cpu") :
-																			type;
-}
-
 /* Costs of events over the time of the profile, but for what is alive. */
 static enum value_kind *kinds_of(struct arena *a, const struct otlp_profile *p)
 {
@@ -100,7 +86,7 @@ static enum err_code read_labels(
 	struct export *e, const struct otlp_profile *p, struct labels *out, struct err *err)
 {
 	const struct otlp_resource *r = &e->request->resources[p->resource];
-	struct str name = profile_name(p->pprof);
+	struct str name = push_profile_name(p->pprof);
 	struct push_labels l;
 
 	push_labels_init(&l, e->t);

@@ -71,6 +71,32 @@ int push_status(enum err_code rc)
 	}
 }
 
+static bool has_type(const struct pprof *p, const char *type)
+{
+	for (uint32_t i = 0; i < p->types_n; i++)
+		if (str_is(p->strings[p->types[i].type], type))
+			return true;
+	return false;
+}
+
+struct str push_profile_name(const struct pprof *p)
+{
+	static const struct {
+		const char *type, *name;
+	} rows[] = { { "wall", "wall" }, { "cpu", "process_cpu" }, { "alloc_objects", "memory" },
+		{ "alloc_space", "memory" }, { "inuse_objects", "memory" }, { "inuse_space", "memory" },
+		{ "objects", "memory" }, { "space", "memory" }, { "goroutine", "goroutine" },
+		{ "goroutines", "goroutine" }, { "contentions", "block" }, { "delay", "block" } };
+	struct str type = p->types_n ? p->strings[p->types[0].type] : STR("");
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (has_type(p, rows[i].type))
+			return str_of(rows[i].name);
+	return str_is(type, "samples") && str_is(p->strings[p->period_type.type], "cpu") ?
+		STR("process_cpu") :
+		type;
+}
+
 /* ---- labels ---- */
 
 void push_labels_init(struct push_labels *l, struct receive_turn *t)

@@ -27,6 +27,9 @@ MUST_CHECK enum err_code push_body(
 const struct received *push_failed(const struct received *v, size_t n);
 int push_status(enum err_code rc);
 
+/* What the profile is called in scrapes, by its types: process_cpu, wall, memory, ... */
+struct str push_profile_name(const struct pprof *p);
+
 /* Labels of a sender's, renamed by the configuration. job, if it has none, is its service_name. */
 struct push_labels {
 	struct receive_turn *t;

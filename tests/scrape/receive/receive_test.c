@@ -272,10 +272,9 @@ TEST(profiles_of_one_series_and_time_are_one_row)
 	store(&t, v, 6);
 	CHECK_STR(buf_str(&t.notes.text),
 		"cpu{job=\"a\"} @100 every 10000 ms: f 2 (gauge)\n"
-		"cpu{job=\"b\"} @100 every 10000 ms: f 32 (gauge)\n"
-		"cpu{job=\"b\"} @100 every 20000 ms: f 1 g 4 f 8 (gauge)\n"
+		"cpu{job=\"b\"} @100 every 20000 ms: f 1 g 4 f 8 f 0 (gauge)\n"
 		"cpu{job=\"b\"} @101 every 10000 ms: f 16 (gauge)\n");
-	CHECK_INT(v[0].samples, 3); /* of the row; it is counted once */
+	CHECK_INT(v[0].samples, 4); /* of the row; it is counted once */
 	CHECK_INT(v[2].samples + v[3].samples, 0);
 	bed_close(&t);
 }

@@ -1,0 +1,150 @@
+/* Pyroscope's /ingest against a real database: each form of a profile, names, times, refusals. */
+#include <stdio.h>
+
+#include "base/fs.h"
+#include "tests/check.h"
+#include "tests/web/grafana.h"
+
+#define RECORDINGS "tests/proto/jfr/recordings/"
+#define AT "&from=1700000000&until=1700000010"
+#define PART(name) "--b\r\nContent-Disposition: form-data; name=\"" name "\"\r\n\r\n"
+#define AS_PARTS "Content-Type: multipart/form-data; boundary=b\r\n"
+
+static int push(const char *params, const char *headers, struct str body)
+{
+	char request[512];
+
+	snprintf(request, sizeof(request), "POST /ingest?%s", params);
+	peer_ask(web_port(grafana.web), &grafana.r, request, headers, body);
+	return grafana.r.status;
+}
+
+/* The value of an instant query 5 s after the profiles. */
+static void check_value(const char *query, const char *want)
+{
+	struct str body;
+	const char *at;
+	char path[512];
+
+	snprintf(path, sizeof(path), "/api/v1/query?query=%s&time=1700000015", query);
+	body = grafana_get(path);
+	at = strstr(body.ptr, "\"value\":[1700000015,\"");
+	at = at ? at + strlen("\"value\":[1700000015,\"") : NULL;
+	if (!at || strncmp(at, want, strlen(want)) != 0 || at[strlen(want)] != '"')
+		CHECK_FAIL("%s: " STR_FMT ", want %s", query, STR_ARG(body), want);
+}
+
+TEST(stacks_by_name_cost_what_the_end_of_the_name_says)
+{
+	grafana_start();
+	CHECK_INT(push("name=shop.cpu%7Bregion%3Deu%2C__session_id__%3D7%7D&sampleRate=50" AT, "",
+		STR("main;work 3\nmain 1\n")),
+		200);
+	CHECK_INT(grafana.r.body.len, 0);
+	check_value("total(cpu%7Bjob=%22shop%22,service_name=%22shop%22,region=%22eu%22,"
+				"__session_id__=%22%22%7D%5B1m%5D)",
+		"80000000");
+	check_value("flat(cpu%5B1m%5D,%7Bfunction=%22work%22%7D)", "60000000");
+	CHECK_INT(push("name=shop.inuse_space" AT, "", STR("main;keep 4096\n")), 200);
+	check_value("total(memory:inuse_space%5B1m%5D)", "4096");
+	CHECK_INT(push("name=my.shop&format=lines" AT, "", STR("main;work\nmain;work\nmain\n")), 200);
+	check_value("total(cpu%7Bjob=%22my.shop%22%7D%5B1m%5D)", "30000000");
+	grafana_stop();
+}
+
+static void pprof_part(struct buf *out, bool cpu)
+{
+	struct buf gz = { 0 };
+
+	profile_gz(
+		&gz, &(struct pushed_profile){ .cpu = cpu, .slow = 3, .own = 1, .leaf = "main.slow" });
+	buf_add_cstr(out, PART("profile"));
+	buf_add_str(out, buf_str(&gz));
+	buf_add_cstr(out, "\r\n");
+	buf_release(&gz);
+}
+
+TEST(pprof_comes_bare_or_in_parts)
+{
+	struct buf body = { 0 }, gz = { 0 };
+
+	grafana_start();
+	pprof_part(&body, true);
+	buf_add_cstr(
+		&body, PART("sample_type_config") "{\"cpu\":{\"units\":\"samples\"}}\r\n--b--\r\n");
+	CHECK_INT(push("name=go%7B%7D&spyName=gospy" AT, AS_PARTS, buf_str(&body)), 200);
+	check_value("total(cpu%7Bjob=%22go%22%7D%5B1m%5D)", "40000000");
+	/* gzip of which no header says so. */
+	profile_gz(
+		&gz, &(struct pushed_profile){ .cpu = true, .slow = 5, .own = 0, .leaf = "main.slow" });
+	CHECK_INT(push("name=node&format=pprof" AT, "Content-Type: application/octet-stream\r\n",
+				  buf_str(&gz)),
+		200);
+	check_value("total(cpu%7Bjob=%22node%22%7D%5B1m%5D)", "50000000");
+	buf_clear(&body);
+	pprof_part(&body, false);
+	buf_add_cstr(&body, "--b--");
+	CHECK_INT(push("name=go" AT, AS_PARTS, buf_str(&body)), 200);
+	check_value("total(goroutine%7Bjob=%22go%22%7D%5B1m%5D)", "4");
+	grafana_stop();
+	buf_release(&body);
+	buf_release(&gz);
+}
+
+static void file_part(struct buf *body, const char *head, const char *file)
+{
+	struct buf content = { 0 };
+	struct err err;
+
+	must(fs_read_file(file, 1u << 20, &content, &err), &err);
+	buf_add_cstr(body, head);
+	buf_add_str(body, buf_str(&content));
+	buf_add_cstr(body, "\r\n");
+	buf_release(&content);
+}
+
+TEST(a_recording_of_java_is_several_profiles)
+{
+	struct buf body = { 0 };
+
+	grafana_start();
+	file_part(&body, PART("jfr"), RECORDINGS "agent.jfr.gz");
+	file_part(&body, PART("labels"), RECORDINGS "agent.labels.gz");
+	buf_add_cstr(&body, "--b--\r\n");
+	CHECK_INT(push("name=java&format=jfr" AT, AS_PARTS, buf_str(&body)), 200);
+	CHECK_INT(grafana.r.body.len, 0);
+	CHECK_STR(grafana_get("/api/v1/label/__name__/values?start=1700000000&end=1700000015"),
+		"{\"status\":\"success\",\"data\":[\"memory\",\"process_cpu\"]}\n");
+	grafana_get("/api/v1/query?query=top(1,%20merge(cpu%7Bjob=%22java%22%7D%5B1m%5D))"
+				"&time=1700000015");
+	CHECK_INT(grafana_count("\"total\":770000000,"), 1);
+	CHECK_INT(grafana_count("\"function\":\"Work.hotLeaf\",\"flat\":620000000,"), 1);
+	grafana_stop();
+	buf_release(&body);
+}
+
+static void refused(
+	const char *params, const char *headers, const char *body, int status, const char *want)
+{
+	CHECK_INT(push(params, headers, str_of(body)), status);
+	CHECK_STR(buf_str(&grafana.r.body), want);
+}
+
+TEST(refusals_are_text)
+{
+	grafana_start();
+	refused("", "", "a 1\n", 400, "invalid parameter \"name\": it is missing\n");
+	refused("name=a&from=1700000010&until=1700000000", "", "a 1\n", 400,
+		"invalid parameter \"until\": it is before from\n");
+	refused("name=a&sampleRate=x", "", "a 1\n", 400,
+		"invalid parameter \"sampleRate\": \"x\" is no number from 1 to 1000000\n");
+	refused("name=a", "", "", 400, "the body is empty\n");
+	refused("name=a", "Content-Encoding: br\r\n", "a 1\n", 415,
+		"Content-Encoding \"br\" is not known; gzip, zstd and identity are\n");
+	refused(
+		"name=a", AS_PARTS, "--b--", 400, "multipart: there is neither a part profile nor jfr\n");
+	CHECK_INT(push("name=a", "", STR("a;b\n")), 422);
+	CHECK_INT(push("name=a&format=pprof", "", STR("a;b 1\n")), 422);
+	CHECK_INT(push("name=a&format=jfr", "", STR("FLR\0x")), 422);
+	grafana_stop();
+}

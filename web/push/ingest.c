@@ -1,0 +1,300 @@
+/*
+ * Pyroscope's POST /ingest, of its SDKs for Go, Node and Java and of older agents: pprof, JFR, or
+ * stacks by name; multipart or bare.
+ *
+ * The name is `app{label=value,...}`; app becomes service_name and job. Of stacks by name its end
+ * says what they cost, as in "app.cpu" or "app.alloc_space"; without such an end it is cpu, counted
+ * in samples at sampleRate.
+ */
+#include "proto/folded/ingest.h"
+#include "base/gzip/gzip.h"
+#include "base/quote.h"
+#include "proto/folded/folded.h"
+#include "proto/jfr/jfr.h"
+#include "web/push/forms.h"
+#include "web/push/multipart.h"
+#include "web/push/push.h"
+
+#define RATE_DEFAULT_HZ 100u
+#define RATE_MAX_HZ 1000000u
+#define RAW_BYTES_MAX (128u << 20)
+
+struct ingest {
+	struct receive_turn *t;
+	struct http_in *in;
+	struct ingest_name name;
+	struct multipart parts;
+	int64_t from_ns, until_ns; /* 0: not said */
+	uint64_t rate_hz;
+	struct received *v;
+	size_t n;
+	bool bad_content; /* the error is in a profile, not in the request */
+};
+
+/* ---- what is costed ---- */
+
+/* Ends of names, and what their values are. */
+static const struct cost {
+	const char *end, *name, *type, *unit;
+	bool samples; /* values are samples at a rate */
+	bool level;
+} costs[] = {
+	{ "cpu", "process_cpu", "cpu", "nanoseconds", true, false },
+	{ "itimer", "process_cpu", "cpu", "nanoseconds", true, false },
+	{ "wall", "wall", "wall", "nanoseconds", true, false },
+	{ "alloc_objects", "memory", "alloc_objects", "count", false, false },
+	{ "alloc_space", "memory", "alloc_space", "bytes", false, false },
+	{ "inuse_objects", "memory", "inuse_objects", "count", false, true },
+	{ "inuse_space", "memory", "inuse_space", "bytes", false, true },
+	{ "goroutines", "goroutine", "goroutine", "count", false, true },
+	{ "mutex_count", "mutex", "contentions", "count", false, false },
+	{ "mutex_duration", "mutex", "delay", "nanoseconds", false, false },
+	{ "lock_count", "mutex", "contentions", "count", false, false },
+	{ "lock_duration", "mutex", "delay", "nanoseconds", false, false },
+	{ "block_count", "block", "contentions", "count", false, false },
+	{ "block_duration", "block", "delay", "nanoseconds", false, false },
+	{ "exceptions", "exceptions", "exceptions", "count", false, false },
+};
+
+/* Takes the end off the name. */
+static const struct cost *cost_of(struct str *app)
+{
+	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
+		struct str end = str_of(costs[i].end);
+
+		if (app->len > end.len + 1 && str_has_suffix(*app, end) &&
+			app->ptr[app->len - end.len - 1] == '.') {
+			app->len -= end.len + 1;
+			return &costs[i];
+		}
+	}
+	return &costs[0];
+}
+
+/* ---- parameters ---- */
+
+static enum err_code read_time(
+	const struct http_in *in, const char *name, int64_t *out, struct err *err)
+{
+	struct str text = http_param(in, name);
+	enum err_code rc = text.len ? ingest_time_parse(text, out, err) : ERR_OK;
+
+	return rc ? err_wrap(err, rc, "invalid parameter \"%s\"", name) : ERR_OK;
+}
+
+static enum err_code read_params(struct ingest *g, struct err *err)
+{
+	struct str name = http_param(g->in, "name"), rate = http_param(g->in, "sampleRate");
+	enum err_code rc;
+
+	if (!name.len)
+		return err_set(err, ERR_INVALID, "invalid parameter \"name\": it is missing");
+	if ((rc = ingest_name_parse(&g->t->arena, name, &g->name, err)))
+		return err_wrap(err, rc, "invalid parameter \"name\"");
+	if ((rc = read_time(g->in, "from", &g->from_ns, err)) ||
+		(rc = read_time(g->in, "until", &g->until_ns, err)))
+		return rc;
+	if (g->from_ns && g->until_ns && g->until_ns < g->from_ns)
+		return err_set(err, ERR_INVALID, "invalid parameter \"until\": it is before from");
+	g->rate_hz = RATE_DEFAULT_HZ;
+	if (rate.len && (!str_to_u64(rate, &g->rate_hz) || !g->rate_hz || g->rate_hz > RATE_MAX_HZ))
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"sampleRate\": %s is no number from 1 to %u", QUOTED(rate),
+			RATE_MAX_HZ);
+	return ERR_OK;
+}
+
+static enum err_code read_labels(
+	struct ingest *g, struct str name, struct labels *out, struct err *err)
+{
+	struct push_labels l;
+
+	push_labels_init(&l, g->t);
+	for (size_t i = 0; i < g->name.labels.n; i++)
+		push_labels_add(&l, g->name.labels.v[i].name, g->name.labels.v[i].value);
+	if (!labels_has(g->name.labels, STR("service_name")))
+		push_labels_add(&l, STR("service_name"), g->name.app);
+	push_labels_add(&l, STR(LABEL_NAME), name);
+	return push_labels_build(&l, out, err);
+}
+
+/* Behind the others; there is room. */
+static enum err_code add(struct ingest *g, struct str name, const struct pprof *p,
+	const enum value_kind *kinds, struct err *err)
+{
+	struct received *to = &g->v[g->n];
+
+	*to = (struct received){ .profile = p, .kinds = kinds, .ts_ns = g->until_ns };
+	if (g->from_ns && g->until_ns > g->from_ns)
+		to->interval_ns = g->until_ns - g->from_ns;
+	g->n++;
+	return read_labels(g, name, &to->labels, err);
+}
+
+static enum err_code room(struct ingest *g, size_t n, struct err *err)
+{
+	g->v = arena_array(&g->t->arena, struct received, n + 1);
+	return g->v ? ERR_OK : arena_fail(&g->t->arena, "request", err);
+}
+
+/* ---- forms of profiles ---- */
+
+static enum err_code take_folded(struct ingest *g, struct str raw, struct err *err)
+{
+	const struct cost *c = cost_of(&g->name.app);
+	struct folded_meaning m = { .type = str_of(c->type),
+		.unit = str_of(c->unit),
+		.scale = c->samples ? (int64_t)(1000000000 / g->rate_hz) : 1,
+		.duration_nanos = g->from_ns && g->until_ns ? g->until_ns - g->from_ns : 0 };
+	enum folded_format format = folded_format_of(http_param(g->in, "format"), g->in->content_type);
+	enum value_kind *kind = arena_array(&g->t->arena, enum value_kind, 1);
+	struct folded_profile *v;
+	enum err_code rc;
+	uint32_t n;
+
+	if (c->samples) {
+		m.period_type = m.type;
+		m.period_unit = m.unit;
+		m.period = m.scale;
+	}
+	g->bad_content = true;
+	if (!kind)
+		return arena_fail(&g->t->arena, "request", err);
+	*kind = c->level ? KIND_GAUGE : KIND_DELTA;
+	if ((rc = folded_decode(&g->t->arena, format, raw, &m, &pprof_limits_default, &v, &n, err)))
+		return rc;
+	g->bad_content = false;
+	if ((rc = room(g, n, err)))
+		return rc;
+	for (uint32_t i = 0; i < n && !rc; i++)
+		rc = add(g, str_of(c->name), v[i].profile, kind, err);
+	return rc;
+}
+
+static enum err_code inflate(
+	struct ingest *g, const struct str *part, struct str *out, struct err *err)
+{
+	*out = part ? *part : STR("");
+	return gzip_is(*out) ? gzip_inflate(&g->t->arena, *out, "request", RAW_BYTES_MAX, out, err) :
+						   ERR_OK;
+}
+
+static enum err_code take_jfr(
+	struct ingest *g, struct str raw, const struct str *labels, struct err *err)
+{
+	struct jfr_options o = { &jfr_limits_default, (uint32_t)g->rate_hz, .with_spans = false };
+	struct jfr_file *file;
+	enum err_code rc;
+
+	g->bad_content = true;
+	if ((rc = inflate(g, labels, &o.labels, err)) ||
+		(rc = jfr_decode(&g->t->arena, raw, &o, &file, err)))
+		return rc;
+	g->bad_content = false;
+	if ((rc = room(g, file->profiles_n, err)))
+		return rc;
+	for (uint32_t i = 0; i < file->profiles_n && !rc; i++)
+		rc = add(g, str_of(file->profiles[i].name), file->profiles[i].pprof, NULL, err);
+	return rc;
+}
+
+/* Whether the sender's totals grow since its start; and mutex or block, of the same types. */
+static enum err_code read_config(struct ingest *g, struct str *name, bool *grows, struct err *err)
+{
+	const struct str *text = multipart_get(&g->parts, "sample_type_config");
+	struct ingest_sample_type *v;
+	enum err_code rc;
+	uint32_t n;
+
+	*grows = false;
+	if (!text || !text->len)
+		return ERR_OK;
+	if ((rc = ingest_sample_types_parse(&g->t->arena, *text, &v, &n, err)))
+		return err_wrap(err, rc, "sample_type_config");
+	for (uint32_t i = 0; i < n; i++) {
+		*grows |= v[i].cumulative;
+		if (str_has_prefix(v[i].display_name, STR("mutex")))
+			*name = STR("mutex");
+		else if (str_has_prefix(v[i].display_name, STR("block")))
+			*name = STR("block");
+	}
+	return ERR_OK;
+}
+
+static enum err_code take_pprof(struct ingest *g, struct str raw, struct err *err)
+{
+	struct pprof *p;
+	struct str name;
+	enum err_code rc;
+	bool grows;
+
+	g->bad_content = true;
+	if ((rc = pprof_decode(&g->t->arena, raw, &pprof_limits_default, &p, err)))
+		return rc;
+	g->bad_content = false;
+	name = push_profile_name(p);
+	if ((rc = read_config(g, &name, &grows, err)) || (rc = room(g, 1, err)) ||
+		(rc = add(g, name, p, NULL, err)))
+		return rc;
+	g->v[0].convert = grows;
+	return ERR_OK;
+}
+
+/* ---- the request ---- */
+
+static bool is_multipart(struct str content_type)
+{
+	return http_type_is(content_type, "multipart/form-data");
+}
+
+static enum err_code take(struct ingest *g, struct err *err)
+{
+	struct str format = http_param(g->in, "format"), body;
+	const struct str *profile = NULL, *jfr = NULL;
+	enum err_code rc;
+
+	if ((rc = read_params(g, err)) || (rc = push_body(g->in, &g->t->arena, &body, err)))
+		return rc;
+	if (is_multipart(g->in->content_type)) {
+		if ((rc = multipart_parse(g->in->content_type, body, &g->parts, err)))
+			return rc;
+		profile = multipart_get(&g->parts, "profile");
+		jfr = multipart_get(&g->parts, "jfr");
+		if (!profile && !jfr)
+			return err_set(err, ERR_INVALID, "multipart: there is neither a part profile nor jfr");
+		if ((rc = inflate(g, jfr ? jfr : profile, &body, err)))
+			return rc;
+	}
+	if (!body.len)
+		return err_set(err, ERR_INVALID, "the body is empty");
+	if (jfr || str_is(format, "jfr") || jfr_recognized(body))
+		return take_jfr(g, body, multipart_get(&g->parts, "labels"), err);
+	if (profile || str_is(format, "pprof"))
+		return take_pprof(g, body, err);
+	return take_folded(g, body, err);
+}
+
+void ingest_handle(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct receive_turn turn;
+	struct ingest g = { .t = &turn, .in = in };
+	const struct received *failed;
+	enum err_code rc;
+	struct err err;
+
+	if (push_begin(w, in, out, &turn, &err)) {
+		http_text(out, out->status, "%s", err.msg);
+		return;
+	}
+	if ((rc = take(&g, &err))) {
+		receive_refuse(&turn);
+		http_text(out, g.bad_content && rc == ERR_INVALID ? 422 : push_status(rc), "%s", err.msg);
+	} else {
+		receive_store(&turn, g.v, g.n);
+		if ((failed = push_failed(g.v, g.n)))
+			http_text(out, push_status(failed->rc), "%s", failed->err.msg);
+		else
+			out->content_type = "text/plain";
+	}
+	receive_end(&turn);
+}
