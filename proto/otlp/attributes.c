@@ -231,6 +231,8 @@ static enum err_code composed(
 	} else {
 		json_init(&j, &b);
 		rc = add_any(d, &j, any, 0);
+		if (!rc && b.len > d->limits->text_bytes_max)
+			rc = too_long(d);
 	}
 	rc = rc ? rc : keep(d, &b, &out->text);
 	buf_release(&b);
