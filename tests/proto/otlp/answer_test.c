@@ -21,7 +21,8 @@ static const struct {
 		"{\"partialSuccess\":{\"rejectedProfiles\":\"0\",\"errorMessage\":\"a warning\"}}" },
 	/* what is no UTF-8 is replaced */
 	{ 1, LIT("\xc3\xa9\xff\xc3"), LIT("\x0a\x0c\x08\x01\x12\x08\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd"),
-		"{\"partialSuccess\":{\"rejectedProfiles\":\"1\",\"errorMessage\":\"\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\"}}" },
+		"{\"partialSuccess\":{\"rejectedProfiles\":\"1\",\"errorMessage\":"
+		"\"\xc3\xa9\xef\xbf\xbd\xef\xbf\xbd\"}}" },
 };
 /* clang-format on */
 

@@ -72,6 +72,7 @@ static void put_request(struct buf *request, struct str fields)
 #define TIME "\1\0\0\0\0\0\0\0"
 #define HEAD "profile of   samples/count per 0 / at 0 for 0 rows "
 #define NO_TIMES " times 0 from 0 to 0"
+#define LINK " 00000000000000000000000000000000/5350414e5350414e"
 #define NO_ID " id 00000000000000000000000000000000\n"
 
 /* clang-format off */
@@ -81,15 +82,16 @@ static const struct {
 } cases[] = {
 	/* 1.10: {1 stack, 2 attributes, 3 link, 4 values, 5 times} */
 	{ FIELDS("\x12\x0a\x08\x01\x12\x01\x01\x18\x01\x22\x01\x07"),
-		HEAD "1" NO_TIMES NO_ID " 7 {thread=\"a\"} 00000000000000000000000000000000/5350414e5350414e | 2a\n" },
+		HEAD "1" NO_TIMES NO_ID " 7 {thread=\"a\"}" LINK " | 2a\n" },
 	/* 1.9: {1 stack, 2 values, 3 attributes, 4 link, 5 times} */
 	{ FIELDS("\x12\x0a\x08\x01\x12\x01\x07\x1a\x01\x01\x20\x01"),
-		HEAD "1" NO_TIMES NO_ID " 7 {thread=\"a\"} 00000000000000000000000000000000/5350414e5350414e | 2a\n" },
+		HEAD "1" NO_TIMES NO_ID " 7 {thread=\"a\"}" LINK " | 2a\n" },
 	/* one sample that tells is enough, also if it is not the first */
 	{ FIELDS("\x12\x03\x12\x01\x01\x12\x05\x12\x01\x02\x20\x01"),
-		HEAD "2" NO_TIMES NO_ID " 1 {}\n 2 {} 00000000000000000000000000000000/5350414e5350414e\n" },
+		HEAD "2" NO_TIMES NO_ID " 1 {}\n 2 {}" LINK "\n" },
 	/* fields 2 and 5 only: as many attributes as times do not tell, another number does */
-	{ FIELDS("\x12\x0d\x12\x01\x02\x2a\x08" TIME), HEAD "1 times 1 from 1 to 1" NO_ID " 1 {thread=\"b\"}\n" },
+	{ FIELDS("\x12\x0d\x12\x01\x02\x2a\x08" TIME),
+		HEAD "1 times 1 from 1 to 1" NO_ID " 1 {thread=\"b\"}\n" },
 	{ FIELDS("\x12\x0e\x12\x02\x01\x02\x2a\x08" TIME),
 		HEAD "1 times 1 from 1 to 1" NO_ID " 1 {thread=\"a\", thread=\"b\"}\n" },
 	/* values alone, or values that are no attributes: 1.9 */
@@ -102,8 +104,10 @@ static const struct {
 		HEAD "1 times 1 from 1 to 1" NO_ID " 1 {thread=\"a\", thread=\"b\"}\n" },
 	{ FIELDS("\x12\x15\x12\x01\x01\x12\x01\x02\x22\x01\x05\x22\x01\x02\x29" TIME),
 		"samples[0]: 2 values for 1 timestamps" },
-	{ FIELDS("\x12\x18\x12\x01\x01\x12\x01\x02\x22\x01\x05\x29" TIME "\x32\x01\x01\x38\x01\x15"), "" },
-	{ FIELDS("\x12\x19\x12\x01\x01\x12\x01\x02\x22\x01\x05\x29" TIME "\x7a\x01\x01\x38\x01\x40\x01"),
+	{ FIELDS("\x12\x18\x12\x01\x01\x12\x01\x02\x22\x01\x05\x29" TIME
+		"\x32\x01\x01\x38\x01\x15"), "" },
+	{ FIELDS("\x12\x19\x12\x01\x01\x12\x01\x02\x22\x01\x05\x29" TIME
+		"\x7a\x01\x01\x38\x01\x40\x01"),
 		HEAD "1 times 1 from 1 to 1" NO_ID " 5 {thread=\"a\", thread=\"b\"}\n" },
 	/* both numberings in one request */
 	{ FIELDS("\x12\x05\x18\x01\x22\x01\x05\x12\x06\x1a\x01\x01\x12\x01\x05"),
