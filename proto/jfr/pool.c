@@ -164,7 +164,8 @@ static enum err_code text(struct jfr_chunk *c, const struct jfr_field *f, const 
 		if (v->bytes.len > c->d->limits->string_bytes_max)
 			return err_set(c->d->err, ERR_LIMIT, "chunk %u: a string of %zu bytes, limit %u",
 				c->number, v->bytes.len, c->d->limits->string_bytes_max);
-		*out = v->bytes;
+		if (v->bytes.len)
+			*out = v->bytes;
 		return ERR_OK;
 	}
 	to = f->kind == KIND_STRING ? c->string_class : f->class;
