@@ -175,6 +175,11 @@ static enum err_code text(struct jfr_chunk *c, const struct jfr_field *f, const 
 	r = jfr_cursor(c->d, e->at, c->end);
 	if (!jfr_constant(c, &r, class, values))
 		return jfr_value_fail(c, e->at, "a constant");
+	/* One long constant may be the text of a million methods. */
+	c->d->text_bytes += jfr_offset(c->d, &r) - e->at;
+	if (c->d->text_bytes > c->d->limits->text_bytes_max)
+		return err_set(c->d->err, ERR_LIMIT, "texts of more than %zu bytes together",
+			c->d->limits->text_bytes_max);
 	if (class->role == ROLE_STRING)
 		return text(c, &(struct jfr_field){ .kind = KIND_STRING }, values, out, hops + 1);
 	if (class->role != ROLE_TEXT || class->field_of[TEXT_TEXT] == JFR_NONE)
