@@ -200,7 +200,7 @@ struct jfr_decoder {
 	struct str *names; /* names[0] is empty */
 	uint32_t names_n, names_cap;
 	struct map names_map;
-	size_t name_bytes; /* built so far */
+	size_t text_bytes; /* read so far */
 	struct jfr_function *functions;
 	uint32_t functions_n, functions_cap;
 	struct map functions_map;

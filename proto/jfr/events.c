@@ -121,10 +121,15 @@ static enum err_code setting(struct jfr_chunk *c, struct event *e, const struct 
 	of = jfr_index_find(&c->by_id, (uint64_t)id);
 	if (of == JFR_NONE || c->classes[of].role != ROLE_EXECUTION)
 		return ERR_OK;
-	if (str_is(name, "period") && timespan_ns(value))
+	/* Each recorder names one of the two; a file may have chunks of both recorders. */
+	if (str_is(name, "period") && timespan_ns(value)) {
 		d->period_ns = timespan_ns(value);
-	if (str_is(name, "interval") && str_to_u64(value, &n) && n <= INT64_MAX)
+		d->interval_ns = 0;
+	}
+	if (str_is(name, "interval") && str_to_u64(value, &n) && n <= INT64_MAX) {
 		d->interval_ns = n;
+		d->period_ns = 0;
+	}
 	if (str_is(name, "wall") && str_to_u64(value, &n) && n <= INT64_MAX)
 		d->wall_ns = n;
 	return ERR_OK;

@@ -26,7 +26,7 @@ const struct jfr_limits jfr_limits_default = {
 	.frames_max = 16u << 20,
 	.stack_depth_max = 4096,
 	.string_bytes_max = 64u << 10,
-	.name_bytes_max = 64u << 20,
+	.text_bytes_max = 256u << 20,
 	.labels_max = 128,
 	.arena_bytes_max = 1u << 30,
 };

@@ -54,14 +54,14 @@ struct jfr_limits {
 	uint32_t frames_max; /* of all stacks, and of all samples of a profile */
 	uint32_t stack_depth_max;
 	uint32_t string_bytes_max; /* of a name */
-	size_t name_bytes_max; /* of all functions' names together */
+	size_t text_bytes_max; /* of constants read for their texts, together; some more than once */
 	uint32_t labels_max; /* of one context */
 	size_t arena_bytes_max; /* for the caller's arena, and for what is freed at the end */
 };
 
 /*
  * 128 MiB, 1024 chunks, 16 M events, 4 M elements, 1 M samples, 16 M frames, 4096 deep, 64 KiB,
- * 64 MiB, 128 labels, 1 GiB.
+ * 256 MiB, 128 labels, 1 GiB.
  */
 extern const struct jfr_limits jfr_limits_default;
 

@@ -164,7 +164,8 @@ static enum err_code text(struct jfr_chunk *c, const struct jfr_field *f, const 
 		if (v->bytes.len > c->d->limits->string_bytes_max)
 			return err_set(c->d->err, ERR_LIMIT, "chunk %u: a string of %zu bytes, limit %u",
 				c->number, v->bytes.len, c->d->limits->string_bytes_max);
-		*out = v->bytes;
+		if (v->bytes.len)
+			*out = v->bytes;
 		return ERR_OK;
 	}
 	to = f->kind == KIND_STRING ? c->string_class : f->class;
@@ -174,6 +175,11 @@ static enum err_code text(struct jfr_chunk *c, const struct jfr_field *f, const 
 	r = jfr_cursor(c->d, e->at, c->end);
 	if (!jfr_constant(c, &r, class, values))
 		return jfr_value_fail(c, e->at, "a constant");
+	/* One long constant may be the text of a million methods. */
+	c->d->text_bytes += jfr_offset(c->d, &r) - e->at;
+	if (c->d->text_bytes > c->d->limits->text_bytes_max)
+		return err_set(c->d->err, ERR_LIMIT, "texts of more than %zu bytes together",
+			c->d->limits->text_bytes_max);
 	if (class->role == ROLE_STRING)
 		return text(c, &(struct jfr_field){ .kind = KIND_STRING }, values, out, hops + 1);
 	if (class->role != ROLE_TEXT || class->field_of[TEXT_TEXT] == JFR_NONE)

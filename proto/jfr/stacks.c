@@ -179,10 +179,6 @@ static enum err_code name_method(
 	}
 	if (buf_failed(&d->scratch))
 		return err_nomem(d->err, "names");
-	d->name_bytes += d->scratch.len;
-	if (d->name_bytes > d->limits->name_bytes_max)
-		return err_set(d->err, ERR_LIMIT, "names of functions of more than %zu bytes together",
-			d->limits->name_bytes_max);
 	if ((rc = jfr_name(d, buf_str(&d->scratch), &f.name)))
 		return rc;
 	return f.name ? function(d, f, out) : unknown_function(d, out);

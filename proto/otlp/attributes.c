@@ -1,6 +1,7 @@
 /* Attributes: keys and values by value or by reference, their text, and the labels they make. */
 #include <inttypes.h>
 
+#include "base/integer.h"
 #include "base/json.h"
 #include "proto/base64.h"
 #include "proto/otlp/decoder.h"
@@ -230,10 +231,27 @@ static enum err_code composed(
 	} else {
 		json_init(&j, &b);
 		rc = add_any(d, &j, any, 0);
+		if (!rc && b.len > d->limits->text_bytes_max)
+			rc = too_long(d);
 	}
 	rc = rc ? rc : keep(d, &b, &out->text);
 	buf_release(&b);
 	return rc;
+}
+
+static enum err_code integer_text(struct otlp_decoder *d, int64_t v, struct str *out)
+{
+	char digits[20], *at = digits + sizeof(digits);
+	uint64_t left = magnitude64(v);
+
+	do {
+		*--at = (char)('0' + left % 10);
+		left /= 10;
+	} while (left);
+	if (v < 0)
+		*--at = '-';
+	*out = str_dup(d->a, (struct str){ at, (size_t)(digits + sizeof(digits) - at) });
+	return out->ptr ? ERR_OK : otlp_no_memory(d);
 }
 
 enum err_code otlp_value(struct otlp_decoder *d, struct str any, struct otlp_attribute *out)
@@ -242,7 +260,6 @@ enum err_code otlp_value(struct otlp_decoder *d, struct str any, struct otlp_att
 		OTLP_DOUBLE, OTLP_ARRAY, OTLP_MAP, OTLP_BYTES, OTLP_STRING };
 	struct otlp_field f;
 	enum err_code rc;
-	char *text;
 
 	if ((rc = any_member(d, any, &f)))
 		return rc;
@@ -262,10 +279,7 @@ enum err_code otlp_value(struct otlp_decoder *d, struct str any, struct otlp_att
 		return ERR_OK;
 	case OTLP_INT:
 		out->number = (int64_t)f.number;
-		if (!(text = arena_printf(d->a, "%" PRId64, out->number)))
-			return otlp_no_memory(d);
-		out->text = str_of(text);
-		return ERR_OK;
+		return integer_text(d, out->number, &out->text);
 	default:
 		return composed(d, any, &f, out);
 	}

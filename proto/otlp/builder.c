@@ -40,6 +40,20 @@ struct otlp_builder {
 	uint32_t location_ids_cap, labels_cap, rows_cap, attributes_cap;
 };
 
+/* Drawn once: no sender can choose samples whose hashes collide. Early in boot it is an address. */
+static uint64_t hash_seed(const void *address)
+{
+	static uint64_t drawn;
+	uint64_t seed = __atomic_load_n(&drawn, __ATOMIC_RELAXED);
+
+	if (seed)
+		return seed;
+	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
+		return hash_u64((uint64_t)(uintptr_t)address);
+	__atomic_store_n(&drawn, seed, __ATOMIC_RELAXED);
+	return seed;
+}
+
 enum err_code otlp_builder_open(struct otlp_decoder *d)
 {
 	const struct otlp_dictionary *t = &d->d;
@@ -56,9 +70,7 @@ enum err_code otlp_builder_open(struct otlp_decoder *d)
 	b->slots_n = SLOTS_FIRST;
 	if (!b->strings || !b->functions || !b->mappings || !b->locations || !b->labels || !b->slots)
 		return otlp_no_memory(d);
-	/* Samples, too, must not be chosen so that their hashes collide. */
-	if (getrandom(&d->seed, sizeof(d->seed), GRND_NONBLOCK) != (ssize_t)sizeof(d->seed))
-		d->seed = hash_u64((uint64_t)(uintptr_t)b);
+	d->seed = hash_seed(b);
 	d->b = b;
 	return ERR_OK;
 }
@@ -110,23 +122,36 @@ static enum err_code add_string(struct otlp_decoder *d, struct str s, uint32_t *
 	return ERR_OK;
 }
 
-static enum err_code use_string(
+static enum err_code new_string(
 	struct otlp_decoder *d, uint32_t index, const char *what, uint32_t *out)
 {
 	struct otlp_builder *b = d->b;
+	struct pprof *p = &b->p;
 	enum err_code rc;
 	struct str s;
+
+	if (index < d->d.strings_n && p->strings_n && p->strings_n < b->strings_cap &&
+		d->d.strings[index].len) { /* nearly always */
+		p->strings[p->strings_n] = d->d.strings[index];
+		*out = p->strings_n++;
+	} else if ((rc = otlp_string(d, index, what, &s)) || (rc = add_string(d, s, out))) {
+		return rc;
+	}
+	b->strings[index] = (struct number){ b->epoch, *out };
+	return ERR_OK;
+}
+
+static inline enum err_code use_string(
+	struct otlp_decoder *d, uint32_t index, const char *what, uint32_t *out)
+{
+	const struct otlp_builder *b = d->b;
 
 	*out = 0;
 	if (!index)
 		return ERR_OK;
-	if (index < d->d.strings_n && b->strings[index].epoch == b->epoch) {
-		*out = b->strings[index].id;
-		return ERR_OK;
-	}
-	if ((rc = otlp_string(d, index, what, &s)) || (rc = add_string(d, s, out)))
-		return rc;
-	b->strings[index] = (struct number){ b->epoch, *out };
+	if (index >= d->d.strings_n || b->strings[index].epoch != b->epoch)
+		return new_string(d, index, what, out);
+	*out = b->strings[index].id;
 	return ERR_OK;
 }
 
@@ -153,7 +178,7 @@ static enum err_code find_build_id(struct otlp_decoder *d, struct otlp_mapping *
 	return ERR_OK;
 }
 
-static enum err_code use_mapping(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+static enum err_code new_mapping(struct otlp_decoder *d, uint32_t index, uint32_t *out)
 {
 	struct otlp_builder *b = d->b;
 	struct pprof *p = &b->p;
@@ -161,16 +186,9 @@ static enum err_code use_mapping(struct otlp_decoder *d, uint32_t index, uint32_
 	struct otlp_mapping *m;
 	enum err_code rc;
 
-	*out = PPROF_NONE;
-	if (!index)
-		return ERR_OK;
 	if (index >= d->d.mappings_n)
 		return otlp_reject(d, ERR_INVALID, "no mapping %" PRIu32 ", mappingTable has %" PRIu32,
 			index, d->d.mappings_n);
-	if (b->mappings[index].epoch == b->epoch) {
-		*out = b->mappings[index].id;
-		return ERR_OK;
-	}
 	m = &d->d.mappings[index];
 	if (!m->build_id_known && (rc = find_build_id(d, m)))
 		return rc;
@@ -188,7 +206,20 @@ static enum err_code use_mapping(struct otlp_decoder *d, uint32_t index, uint32_
 	return ERR_OK;
 }
 
-static enum err_code use_function(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+static inline enum err_code use_mapping(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+{
+	const struct otlp_builder *b = d->b;
+
+	*out = PPROF_NONE;
+	if (!index)
+		return ERR_OK;
+	if (index >= d->d.mappings_n || b->mappings[index].epoch != b->epoch)
+		return new_mapping(d, index, out);
+	*out = b->mappings[index].id;
+	return ERR_OK;
+}
+
+static enum err_code new_function(struct otlp_decoder *d, uint32_t index, uint32_t *out)
 {
 	static const struct otlp_function none;
 	struct otlp_builder *b = d->b;
@@ -197,16 +228,11 @@ static enum err_code use_function(struct otlp_decoder *d, uint32_t index, uint32
 	struct pprof_function *to;
 	enum err_code rc;
 
-	if (index < d->d.functions_n) {
-		if (b->functions[index].epoch == b->epoch) {
-			*out = b->functions[index].id;
-			return ERR_OK;
-		}
+	if (index < d->d.functions_n)
 		f = &d->d.functions[index];
-	} else if (index) {
+	else if (index)
 		return otlp_reject(d, ERR_INVALID, "no function %" PRIu32 ", functionTable has %" PRIu32,
 			index, d->d.functions_n);
-	}
 	if (!arena_array_room(d->a, &p->functions, p->functions_n, 1, &b->functions_cap))
 		return otlp_no_memory(d);
 	to = &p->functions[p->functions_n];
@@ -218,6 +244,16 @@ static enum err_code use_function(struct otlp_decoder *d, uint32_t index, uint32
 	*out = p->functions_n++;
 	if (index < d->d.functions_n)
 		b->functions[index] = (struct number){ b->epoch, *out };
+	return ERR_OK;
+}
+
+static inline enum err_code use_function(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+{
+	const struct otlp_builder *b = d->b;
+
+	if (index >= d->d.functions_n || b->functions[index].epoch != b->epoch)
+		return new_function(d, index, out);
+	*out = b->functions[index].id;
 	return ERR_OK;
 }
 
@@ -250,23 +286,6 @@ static enum err_code use_lines(struct otlp_decoder *d, const struct otlp_locatio
 	return ERR_OK;
 }
 
-/* A mapping has functions if all locations that are used have a name. */
-static void set_has(struct pprof *p, const struct pprof_location *l)
-{
-	struct pprof_mapping *m = &p->mappings[l->mapping];
-	const struct pprof_line *lines = &p->lines[l->line_first];
-
-	m->has_functions = m->has_functions && l->line_n;
-	m->has_inline_frames = m->has_inline_frames || l->line_n > 1;
-	for (uint32_t i = 0; i < l->line_n; i++) {
-		const struct pprof_function *f = &p->functions[lines[i].function];
-
-		m->has_functions = m->has_functions && (f->name || f->system_name);
-		m->has_filenames = m->has_filenames || f->filename;
-		m->has_line_numbers = m->has_line_numbers || lines[i].line;
-	}
-}
-
 static enum err_code use_location(struct otlp_decoder *d, uint32_t index, uint32_t *out)
 {
 	struct otlp_builder *b = d->b;
@@ -287,8 +306,6 @@ static enum err_code use_location(struct otlp_decoder *d, uint32_t index, uint32
 	};
 	if ((rc = use_mapping(d, l->mapping, &to->mapping)) || (rc = use_lines(d, l)))
 		return rc;
-	if (to->mapping != PPROF_NONE)
-		set_has(p, to);
 	*out = p->locations_n++;
 	b->locations[index] = (struct number){ b->epoch, *out };
 	return ERR_OK;
@@ -324,7 +341,10 @@ static enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
 {
 	struct otlp_builder *b = d->b;
 	struct pprof *p = &b->p;
+	const struct number *numbers = b->locations;
+	uint32_t n = d->d.locations_n, epoch = b->epoch, *to;
 	struct otlp_range s = { 0 };
+	const uint32_t *from;
 	enum err_code rc;
 
 	if (stack >= d->d.stacks_n && stack)
@@ -339,12 +359,14 @@ static enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
 		return rc;
 	if (!arena_array_room(d->a, &p->location_ids, p->location_ids_n, s.n, &b->location_ids_cap))
 		return otlp_no_memory(d);
+	from = d->d.indices + s.first;
+	to = p->location_ids + p->location_ids_n;
 	for (uint32_t i = 0; i < s.n; i++) {
-		uint32_t index = d->d.indices[s.first + i], *to = &p->location_ids[p->location_ids_n + i];
+		uint32_t index = from[i];
 
-		if (index < d->d.locations_n && b->locations[index].epoch == b->epoch)
-			*to = b->locations[index].id;
-		else if ((rc = use_location(d, index, to)))
+		if (index < n && numbers[index].epoch == epoch)
+			to[i] = numbers[index].id;
+		else if ((rc = use_location(d, index, &to[i])))
 			return rc;
 	}
 	p->location_ids_n += s.n;
@@ -489,6 +511,29 @@ static enum err_code set_values(
 	return ERR_OK;
 }
 
+/* A mapping has functions if all its locations have a name. */
+static void set_has(struct pprof *p)
+{
+	for (uint32_t i = 0; i < p->locations_n; i++) {
+		const struct pprof_location *l = &p->locations[i];
+		const struct pprof_line *lines = &p->lines[l->line_first];
+		struct pprof_mapping *m;
+
+		if (l->mapping == PPROF_NONE)
+			continue;
+		m = &p->mappings[l->mapping];
+		m->has_functions &= l->line_n > 0;
+		m->has_inline_frames |= l->line_n > 1;
+		for (uint32_t k = 0; k < l->line_n; k++) {
+			const struct pprof_function *f = &p->functions[lines[k].function];
+
+			m->has_functions &= (f->name | f->system_name) != 0;
+			m->has_filenames |= f->filename != 0;
+			m->has_line_numbers |= lines[k].line != 0;
+		}
+	}
+}
+
 /* Copies an array; false: no memory. */
 static bool copy(struct arena *a, void *array, size_t n, size_t size)
 {
@@ -520,6 +565,7 @@ enum err_code otlp_builder_finish(
 	d->b->p.types = p->types;
 	d->b->p.types_n = p->types_n;
 	d->b->p.period_type = p->period_type;
+	set_has(&d->b->p);
 	*p = d->b->p;
 	p->time_nanos = (int64_t)types->time;
 	p->duration_nanos = (int64_t)types->duration;

@@ -73,6 +73,7 @@ struct otlp_decoder {
 	const struct otlp_options *options;
 	const struct otlp_limits *limits;
 	struct str raw;
+	wire_pos safe; /* words may be read up to here */
 	struct err *err;
 	struct otlp_request *request;
 	struct otlp_dictionary d;
@@ -101,17 +102,20 @@ enum err_code otlp_reject(struct otlp_decoder *d, enum err_code code, const char
 /* Whether the decoding goes on with the next profile after this code. */
 bool otlp_is_reject(const struct otlp_decoder *d, enum err_code rc);
 
-/* A tag, its number and its value's bounds: one step over a message. NULL: not well-formed. */
+/* A tag, its number and its value's bounds: one step over a message, at < end. NULL: bad. */
 struct otlp_field {
 	uint64_t tag, number; /* the value of a varint, or the bytes of a fixed64 */
 	wire_pos begin, end; /* of the value */
 };
 
-static inline wire_pos otlp_next(wire_pos at, wire_pos end, struct otlp_field *f)
+static inline __attribute__((always_inline)) wire_pos otlp_next(
+	wire_pos at, wire_pos end, struct otlp_field *f)
 {
 	size_t len;
 
-	if (__builtin_expect(!(at = wire_varint(at, end, &f->tag)), 0))
+	if (__builtin_expect(*at < 0x80, 1))
+		f->tag = *at++;
+	else if (!(at = wire_varint(at, end, &f->tag)))
 		return NULL;
 	f->begin = at;
 	switch (f->tag & 7) {
@@ -131,6 +135,24 @@ static inline wire_pos otlp_next(wire_pos at, wire_pos end, struct otlp_field *f
 		f->number = 0;
 		return f->end = wire_skip(f->tag, at, end);
 	}
+}
+
+/*
+ * A varint, without a branch on its length where it has up to 8 bytes; `safe` is 8 bytes before
+ * the end of the request.
+ */
+static inline __attribute__((always_inline)) wire_pos otlp_varint(
+	wire_pos at, wire_pos end, wire_pos safe, uint64_t *v)
+{
+	wire_pos next;
+
+	if (__builtin_expect(at < end && *at < 0x80, 1)) {
+		*v = *at;
+		return at + 1;
+	}
+	if (at <= safe && (next = wire_quick_varint(at, v)))
+		return next <= end ? next : NULL;
+	return wire_varint(at, end, v);
 }
 
 static inline struct str otlp_bytes(const struct otlp_field *f)

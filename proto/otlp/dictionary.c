@@ -20,26 +20,51 @@ static enum err_code add_index(struct otlp_decoder *d, uint64_t v)
 	return ERR_OK;
 }
 
+/*
+ * Packed indexes of one or two bytes, up to one that is longer. Their lengths alternate without a
+ * pattern, so none is branched on. Reads a byte beyond the end.
+ */
+static wire_pos small_indices(wire_pos at, wire_pos end, uint32_t **out)
+{
+	uint32_t *to = *out;
+
+	while (at < end) {
+		uint32_t low = at[0], high = at[1], two = low >> 7;
+
+		if (__builtin_expect(two & high >> 7, 0))
+			break;
+		*to++ = low + (((high << 7) - 0x80) & (0 - two));
+		at += 1 + two;
+	}
+	*out = to;
+	return at;
+}
+
 /* A repeated field of indexes, packed or not. */
 static enum err_code add_indices(struct otlp_decoder *d, const struct otlp_field *f)
 {
 	struct otlp_dictionary *t = &d->d;
-	wire_pos at = f->begin;
+	wire_pos at = f->begin, end = f->end;
+	uint32_t *to;
 	uint64_t v;
 
 	if ((f->tag & 7) == WIRE_VARINT)
 		return add_index(d, f->number);
 	if ((f->tag & 7) != WIRE_BYTES)
 		return otlp_wire_fail(d);
-	if (f->end - at > INT32_MAX - (int64_t)t->indices_n)
+	if (end - at > INT32_MAX - (int64_t)t->indices_n)
 		return otlp_too_many(d, INT32_MAX, "indexes");
-	if (!arena_array_room(d->a, &t->indices, t->indices_n, (size_t)(f->end - at), &t->indices_cap))
+	if (!arena_array_room(d->a, &t->indices, t->indices_n, (size_t)(end - at), &t->indices_cap))
 		return otlp_no_memory(d);
-	while (at < f->end) {
-		if (!(at = wire_varint(at, f->end, &v)))
+	to = t->indices + t->indices_n;
+	while (at < end) {
+		if (end <= d->safe && (at = small_indices(at, end, &to)) == end)
+			break;
+		if (at > end || !(at = wire_varint(at, end, &v)))
 			return otlp_wire_fail(d);
-		t->indices[t->indices_n++] = otlp_index(v);
+		*to++ = otlp_index(v);
 	}
+	t->indices_n = (uint32_t)(to - t->indices);
 	return ERR_OK;
 }
 
@@ -74,29 +99,60 @@ static enum err_code add_mapping(struct otlp_decoder *d, wire_pos at, wire_pos e
 	return ERR_OK;
 }
 
-static enum err_code add_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
+/*
+ * Reads a message whose fields 1 to n are numbers. Nearly all tags are a byte, so they are told
+ * apart before anything else. NULL: not well-formed.
+ */
+static inline __attribute__((always_inline)) wire_pos numbers(
+	const struct otlp_decoder *d, wire_pos at, wire_pos end, uint64_t *v, unsigned n)
 {
-	struct otlp_dictionary *t = &d->d;
-	struct pprof_line l = { 0 };
 	struct otlp_field f;
 
 	while (at < end) {
-		if (!(at = otlp_next(at, end, &f)))
-			return otlp_wire_fail(d);
-		if (f.tag == WIRE_TAG(1, WIRE_VARINT))
-			l.function = otlp_index(f.number);
-		else if (f.tag == WIRE_TAG(2, WIRE_VARINT))
-			l.line = (int64_t)f.number;
-		else if (f.tag == WIRE_TAG(3, WIRE_VARINT))
-			l.column = (int64_t)f.number;
-		else if (otlp_is_known(&f, 3))
-			return otlp_wire_fail(d);
+		unsigned tag = *at;
+
+		if (__builtin_expect((tag & 0x87) == WIRE_VARINT && (tag >> 3) - 1 < n, 1)) {
+			if (!(at = otlp_varint(at + 1, end, d->safe, &v[tag >> 3])))
+				return NULL;
+		} else if (!(at = otlp_next(at, end, &f)) || otlp_is_known(&f, n)) {
+			return NULL;
+		}
 	}
+	return at;
+}
+
+/* Function and line, both of one or two bytes, as most lines are; or the function alone. */
+static bool quick_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
+{
+	uint32_t function = 0, line = 0, all = 0;
+	struct otlp_dictionary *t = &d->d;
+
+	if (end > d->safe || t->lines_n == t->lines_cap || t->lines_n >= d->limits->elements_max)
+		return false;
+	at = wire_small(at, WIRE_TAG(2, WIRE_VARINT), &line, &all);
+	at = wire_small(at, WIRE_TAG(1, WIRE_VARINT), &function, &all);
+	if (at < end)
+		at = wire_small(at, WIRE_TAG(2, WIRE_VARINT), &line, &all);
+	if (at != end || all > WIRE_SMALL_MAX)
+		return false;
+	t->lines[t->lines_n++] = (struct pprof_line){ function, line, 0 };
+	return true;
+}
+
+static enum err_code add_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
+{
+	struct otlp_dictionary *t = &d->d;
+	uint64_t v[4] = { 0 };
+
+	if (quick_line(d, at, end))
+		return ERR_OK;
+	if (!numbers(d, at, end, v, 3))
+		return otlp_wire_fail(d);
 	if (t->lines_n == d->limits->elements_max)
 		return otlp_too_many(d, d->limits->elements_max, "lines");
 	if (!arena_array_room(d->a, &t->lines, t->lines_n, 1, &t->lines_cap))
 		return otlp_no_memory(d);
-	t->lines[t->lines_n++] = l;
+	t->lines[t->lines_n++] = (struct pprof_line){ otlp_index(v[1]), (int64_t)v[2], (int64_t)v[3] };
 	return ERR_OK;
 }
 
@@ -104,27 +160,35 @@ static enum err_code add_line(struct otlp_decoder *d, wire_pos at, wire_pos end)
 static enum err_code add_location(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	struct otlp_dictionary *t = &d->d;
-	struct otlp_location l = { .lines = { t->lines_n, 0 } };
+	uint32_t line_first = t->lines_n;
+	uint64_t mapping = 0, address = 0;
 	struct otlp_field f;
 	enum err_code rc;
 
 	while (at < end) {
-		if (!(at = otlp_next(at, end, &f)))
-			return otlp_wire_fail(d);
-		if (f.tag == WIRE_TAG(1, WIRE_VARINT))
-			l.mapping = otlp_index(f.number);
-		else if (f.tag == WIRE_TAG(2, WIRE_VARINT))
-			l.address = f.number;
-		else if (f.tag == WIRE_TAG(3, WIRE_BYTES)) {
-			if ((rc = add_line(d, f.begin, f.end)))
-				return rc;
-		} else if (otlp_is_known(&f, 3))
+		if (*at == WIRE_TAG(1, WIRE_VARINT)) {
+			at = otlp_varint(at + 1, end, d->safe, &mapping);
+		} else if (*at == WIRE_TAG(2, WIRE_VARINT)) {
+			at = otlp_varint(at + 1, end, d->safe, &address);
+		} else {
+			at = otlp_next(at, end, &f);
+			if (at && f.tag == WIRE_TAG(3, WIRE_BYTES)) {
+				if ((rc = add_line(d, f.begin, f.end)))
+					return rc;
+			} else if (at && otlp_is_known(&f, 3)) {
+				at = NULL;
+			}
+		}
+		if (!at)
 			return otlp_wire_fail(d);
 	}
-	l.lines.n = t->lines_n - l.lines.first;
 	if (!arena_array_room(d->a, &t->locations, t->locations_n, 1, &t->locations_cap))
 		return otlp_no_memory(d);
-	t->locations[t->locations_n++] = l;
+	t->locations[t->locations_n++] = (struct otlp_location){
+		.address = address,
+		.mapping = otlp_index(mapping),
+		.lines = { line_first, t->lines_n - line_first },
+	};
 	return ERR_OK;
 }
 
@@ -132,16 +196,9 @@ static enum err_code add_function(struct otlp_decoder *d, wire_pos at, wire_pos 
 {
 	struct otlp_dictionary *t = &d->d;
 	uint64_t v[5] = { 0 };
-	struct otlp_field f;
 
-	while (at < end) {
-		if (!(at = otlp_next(at, end, &f)))
-			return otlp_wire_fail(d);
-		if ((f.tag & 7) == WIRE_VARINT && (f.tag >> 3) - 1 < 4)
-			v[f.tag >> 3] = f.number;
-		else if (otlp_is_known(&f, 4))
-			return otlp_wire_fail(d);
-	}
+	if (!numbers(d, at, end, v, 4))
+		return otlp_wire_fail(d);
 	if (!arena_array_room(d->a, &t->functions, t->functions_n, 1, &t->functions_cap))
 		return otlp_no_memory(d);
 	t->functions[t->functions_n++] = (struct otlp_function){
@@ -257,6 +314,26 @@ static enum err_code add_string(struct otlp_decoder *d, const struct otlp_field 
 	return ERR_OK;
 }
 
+/* First sizes fit what requests usually have for their length, so most arrays never grow. */
+static bool set_room(struct otlp_decoder *d)
+{
+	struct otlp_dictionary *t = &d->d;
+	size_t n = d->raw.len / 64 + 16;
+
+	return arena_array_room(d->a, &t->strings, 0, n, &t->strings_cap) &&
+		arena_array_room(d->a, &t->functions, 0, n / 2, &t->functions_cap) &&
+		arena_array_room(d->a, &t->locations, 0, n, &t->locations_cap) &&
+		arena_array_room(d->a, &t->lines, 0, n, &t->lines_cap) &&
+		arena_array_room(d->a, &t->stacks, 0, n / 4, &t->stacks_cap) &&
+		arena_array_room(d->a, &t->attributes, 0, n / 4, &t->attributes_cap) &&
+		arena_array_room(d->a, &t->indices, 0, n * 4, &t->indices_cap);
+}
+
+static inline bool is_full(const struct otlp_decoder *d, uint32_t n)
+{
+	return n >= d->limits->elements_max;
+}
+
 static enum err_code add_element(struct otlp_decoder *d, const struct otlp_field *f)
 {
 	static const char *const names[] = { [T_MAPPING] = "mappings",
@@ -267,28 +344,23 @@ static enum err_code add_element(struct otlp_decoder *d, const struct otlp_field
 		[T_ATTRIBUTE] = "attributes",
 		[T_STACK] = "stacks" };
 	const struct otlp_dictionary *t = &d->d;
-	uint32_t n[] = { 0, t->mappings_n, t->locations_n, t->functions_n, t->links_n, t->strings_n,
-		t->attributes_n, t->stacks_n };
 	uint64_t table = f->tag >> 3;
 
-	if (n[table] >= d->limits->elements_max)
-		return otlp_too_many(d, d->limits->elements_max, names[table]);
-	switch (table) {
-	case T_MAPPING:
-		return add_mapping(d, f->begin, f->end);
-	case T_LOCATION:
+	if (table == T_LOCATION && !is_full(d, t->locations_n))
 		return add_location(d, f->begin, f->end);
-	case T_FUNCTION:
-		return add_function(d, f->begin, f->end);
-	case T_LINK:
-		return add_link(d, f->begin, f->end);
-	case T_STRING:
+	if (table == T_STRING && !is_full(d, t->strings_n))
 		return add_string(d, f);
-	case T_ATTRIBUTE:
-		return add_attribute(d, f->begin, f->end);
-	default:
+	if (table == T_FUNCTION && !is_full(d, t->functions_n))
+		return add_function(d, f->begin, f->end);
+	if (table == T_STACK && !is_full(d, t->stacks_n))
 		return add_stack(d, f->begin, f->end);
-	}
+	if (table == T_ATTRIBUTE && !is_full(d, t->attributes_n))
+		return add_attribute(d, f->begin, f->end);
+	if (table == T_MAPPING && !is_full(d, t->mappings_n))
+		return add_mapping(d, f->begin, f->end);
+	if (table == T_LINK && !is_full(d, t->links_n))
+		return add_link(d, f->begin, f->end);
+	return otlp_too_many(d, d->limits->elements_max, names[table]);
 }
 
 enum err_code otlp_dictionary_add(struct otlp_decoder *d, struct str message)
@@ -297,6 +369,8 @@ enum err_code otlp_dictionary_add(struct otlp_decoder *d, struct str message)
 	struct otlp_field f;
 	enum err_code rc;
 
+	if (!d->d.strings_cap && !set_room(d))
+		return otlp_no_memory(d);
 	while (at < end) {
 		if (!(at = otlp_next(at, end, &f)))
 			return otlp_wire_fail(d);

@@ -269,6 +269,7 @@ enum err_code otlp_decode_wire(struct arena *a, struct str raw, bool json,
 	uint32_t max = options->limits->attributes_max;
 	enum err_code rc;
 
+	d.safe = raw.len < 8 ? NULL : (wire_pos)raw.ptr + raw.len - 8;
 	d.request = arena_new(a, struct otlp_request);
 	d.row_attributes = arena_alloc_raw(a, max, sizeof(*d.row_attributes));
 	d.attributes = arena_alloc_raw(a, max, sizeof(*d.attributes));

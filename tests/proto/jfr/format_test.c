@@ -106,6 +106,32 @@ TEST(intervals)
 	}
 }
 
+/* async-profiler's jfrsync: a chunk of the JDK, then one of its own. */
+TEST(intervals_of_chunks)
+{
+	struct fixture x;
+
+	begin(&x);
+	writer_usual(&x.w);
+	writer_setting(&x.w, W_EXECUTION, "period", "20 ms");
+	writer_event(&x.w, W_EXECUTION, "5 1 1 0 0 0 0 0");
+	writer_chunk(&x.w);
+	writer_usual(&x.w);
+	writer_event(&x.w, W_EXECUTION, "5 1 1 0 0 0 0 0"); /* names none: it stays */
+	writer_chunk(&x.w);
+	writer_usual(&x.w);
+	writer_setting(&x.w, W_EXECUTION, "interval", "5000000");
+	writer_setting(&x.w, W_OTHER, "event", "cpu");
+	writer_event(&x.w, W_EXECUTION, "5 1 1 0 0 0 0 0");
+	decode(&x, &options);
+	CHECK_STR(buf_str(&x.text),
+		"process_cpu cpu: 3 events, 0 truncated, 0 without stack\n"
+		"  45000000 a/B.c:10\n");
+	REQUIRE(!x.rc);
+	CHECK_INT(x.f->profiles[0].pprof->period, 20000000);
+	end(&x);
+}
+
 /* async-profiler before 4: with event=wall, a sample of a sleeping thread is wall and no cpu. */
 TEST(wall_as_execution_samples)
 {

@@ -325,8 +325,8 @@ TEST(limits)
 	LIMIT(stack_depth_max, 2, "limit exceeded: chunk 1: a stack of 3 frames, limit 2");
 	LIMIT(string_bytes_max, 14, all);
 	LIMIT(string_bytes_max, 13, "limit exceeded: chunk 1: a string of 14 bytes, limit 13");
-	LIMIT(name_bytes_max, 15, all);
-	LIMIT(name_bytes_max, 14, "limit exceeded: names of functions of more than 14 bytes together");
+	LIMIT(text_bytes_max, 76, all);
+	LIMIT(text_bytes_max, 75, "limit exceeded: texts of more than 75 bytes together");
 	LIMIT(labels_max, 2, all);
 	LIMIT(labels_max, 1, "limit exceeded: labels: a context of more than 1");
 	LIMIT(arena_bytes_max, 1000,

@@ -140,7 +140,7 @@ void show_request(struct arena *a, const struct otlp_request *r, struct buf *out
 		buf_printf(out, "rejected %" PRIu32 ": %s\n", r->rejected_n, r->rejected.msg);
 }
 
-static void require(bool ok)
+static void require_index(bool ok)
 {
 	if (!ok)
 		abort();
@@ -150,22 +150,22 @@ static void check_tables(const struct pprof *p)
 {
 	uint32_t n = p->strings_n;
 
-	require(n && !p->strings[0].len && p->types_n);
-	require(p->period_type.type < n && p->period_type.unit < n);
+	require_index(n && !p->strings[0].len && p->types_n);
+	require_index(p->period_type.type < n && p->period_type.unit < n);
 	for (uint32_t i = 0; i < p->types_n; i++)
-		require(p->types[i].type < n && p->types[i].unit < n);
+		require_index(p->types[i].type < n && p->types[i].unit < n);
 	for (uint32_t i = 0; i < p->mappings_n; i++)
-		require(p->mappings[i].filename < n && p->mappings[i].build_id < n);
+		require_index(p->mappings[i].filename < n && p->mappings[i].build_id < n);
 	for (uint32_t i = 0; i < p->functions_n; i++)
-		require(p->functions[i].name < n && p->functions[i].system_name < n &&
+		require_index(p->functions[i].name < n && p->functions[i].system_name < n &&
 			p->functions[i].filename < n);
 	for (uint32_t i = 0; i < p->lines_n; i++)
-		require(p->lines[i].function < p->functions_n);
+		require_index(p->lines[i].function < p->functions_n);
 	for (uint32_t i = 0; i < p->locations_n; i++) {
 		const struct pprof_location *l = &p->locations[i];
 
-		require(l->mapping == PPROF_NONE || l->mapping < p->mappings_n);
-		require(l->line_first <= p->lines_n && l->line_n <= p->lines_n - l->line_first);
+		require_index(l->mapping == PPROF_NONE || l->mapping < p->mappings_n);
+		require_index(l->line_first <= p->lines_n && l->line_n <= p->lines_n - l->line_first);
 	}
 }
 
@@ -177,28 +177,28 @@ static void check_samples(const struct otlp_request *r, const struct otlp_profil
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		const struct pprof_sample *s = &p->samples[i];
 
-		require(s->location_first <= p->location_ids_n &&
+		require_index(s->location_first <= p->location_ids_n &&
 			s->location_n <= p->location_ids_n - s->location_first);
-		require(s->label_first <= p->labels_n && s->label_n <= p->labels_n - s->label_first);
-		require(!o->links[i] || o->links[i] < r->links_n);
-		require(p->values[(size_t)i * p->types_n] != INT64_MIN || p->types_n);
+		require_index(s->label_first <= p->labels_n && s->label_n <= p->labels_n - s->label_first);
+		require_index(!o->links[i] || o->links[i] < r->links_n);
+		require_index(p->values[(size_t)i * p->types_n] != INT64_MIN || p->types_n);
 	}
 	for (uint32_t i = 0; i < p->location_ids_n; i++)
-		require(p->location_ids[i] < p->locations_n);
+		require_index(p->location_ids[i] < p->locations_n);
 	for (uint32_t i = 0; i < p->labels_n; i++) {
 		const struct pprof_label *l = &p->labels[i];
 
-		require(l->key && l->key < n && l->str < n && l->num_unit < n);
-		require(l->str ? !l->num && !l->num_unit : l->num || l->num_unit);
+		require_index(l->key && l->key < n && l->str < n && l->num_unit < n);
+		require_index(l->str ? !l->num && !l->num_unit : l->num || l->num_unit);
 	}
 }
 
 void check_request(const struct otlp_request *r)
 {
 	for (uint32_t i = 0; i < r->profiles_n; i++) {
-		require(r->profiles[i].resource < r->resources_n);
+		require_index(r->profiles[i].resource < r->resources_n);
 		check_tables(r->profiles[i].pprof);
 		check_samples(r, &r->profiles[i]);
 	}
-	require(r->rejected_n ? r->rejected.code && r->rejected.msg[0] : !r->rejected.code);
+	require_index(r->rejected_n ? r->rejected.code && r->rejected.msg[0] : !r->rejected.code);
 }

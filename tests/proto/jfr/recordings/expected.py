@@ -1,4 +1,6 @@
-"""What a recording must show, by the JDK's own reader: expected.py RECORDING, for record.sh.
+"""What a recording must show, by the JDK's own reader: expected.py RECORDING [CPU_NS], for record.sh.
+
+CPU_NS is the interval of ExecutionSample, if the recording has periods of several events.
 
 Prints each profile's columns with their sums, then each of its stacks with its values. Labels are not in it: the JDK
 knows the number of a context only.
@@ -75,8 +77,9 @@ def settings(events):
     return cpu, wall
 
 
-def main(recording):
+def main(recording, cpu_ns=0):
     cpu, wall = settings(jfr("--events", "jdk.ActiveSetting", recording))
+    cpu = int(cpu_ns) or cpu
     profiles = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
     counts, truncated, unknown = collections.Counter(), collections.Counter(), collections.Counter()
     for e in jfr("--events", ",".join(EVENTS), recording):
@@ -106,4 +109,4 @@ def main(recording):
             print(" ", *row[:columns], text)
 
 
-main(sys.argv[1])
+main(*sys.argv[1:])
