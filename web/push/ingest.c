@@ -96,11 +96,13 @@ static enum err_code read_params(struct ingest *g, struct err *err)
 		return rc;
 	if (g->from_ns && g->until_ns && g->until_ns < g->from_ns)
 		return err_set(err, ERR_INVALID, "invalid parameter \"until\": it is before from");
-	g->rate_hz = RATE_DEFAULT_HZ;
-	if (rate.len && (!str_to_u64(rate, &g->rate_hz) || !g->rate_hz || g->rate_hz > RATE_MAX_HZ))
+	g->rate_hz = 0;
+	if (rate.len && (!str_to_u64(rate, &g->rate_hz) || g->rate_hz > RATE_MAX_HZ))
 		return err_set(err, ERR_INVALID,
-			"invalid parameter \"sampleRate\": %s is no number from 1 to %u", QUOTED(rate),
+			"invalid parameter \"sampleRate\": %s is no number up to %u", QUOTED(rate),
 			RATE_MAX_HZ);
+	if (!g->rate_hz) /* of what is not sampled by time senders say 0 */
+		g->rate_hz = RATE_DEFAULT_HZ;
 	return ERR_OK;
 }
 

@@ -45,7 +45,7 @@ TEST(stacks_by_name_cost_what_the_end_of_the_name_says)
 				"__session_id__=%22%22%7D%5B1m%5D)",
 		"80000000");
 	check_value("flat(cpu%5B1m%5D,%7Bfunction=%22work%22%7D)", "60000000");
-	CHECK_INT(push("name=shop.inuse_space" AT, "", STR("main;keep 4096\n")), 200);
+	CHECK_INT(push("name=shop.inuse_space&sampleRate=0" AT, "", STR("main;keep 4096\n")), 200);
 	check_value("total(memory:inuse_space%5B1m%5D)", "4096");
 	CHECK_INT(push("name=my.shop&format=lines" AT, "", STR("main;work\nmain;work\nmain\n")), 200);
 	check_value("total(cpu%7Bjob=%22my.shop%22%7D%5B1m%5D)", "30000000");
@@ -137,7 +137,7 @@ TEST(refusals_are_text)
 	refused("name=a&from=1700000010&until=1700000000", "", "a 1\n", 400,
 		"invalid parameter \"until\": it is before from\n");
 	refused("name=a&sampleRate=x", "", "a 1\n", 400,
-		"invalid parameter \"sampleRate\": \"x\" is no number from 1 to 1000000\n");
+		"invalid parameter \"sampleRate\": \"x\" is no number up to 1000000\n");
 	refused("name=a", "", "", 400, "the body is empty\n");
 	refused("name=a", "Content-Encoding: br\r\n", "a 1\n", 415,
 		"Content-Encoding \"br\" is not known; gzip, zstd and identity are\n");
