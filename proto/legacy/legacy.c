@@ -84,7 +84,7 @@ static enum err_code decode(struct reader *r, struct str raw)
 enum err_code legacy_decode(struct arena *a, struct str raw, const struct pprof_limits *limits,
 	struct pprof **out, struct err *err)
 {
-	struct reader r = { .a = a, .limits = limits, .err = err };
+	struct reader r = { .a = a, .limits = limits, .err = err, .seed = hash_seed() };
 	enum err_code rc;
 
 	if (!raw.len)

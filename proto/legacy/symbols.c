@@ -183,9 +183,10 @@ static bool function_eq(const void *profile, const void *key, uint32_t id)
 }
 
 /* The new function of that name; a name is one function. q's arrays have room. */
-static bool function_of(struct pprof *q, struct map *by_name, struct str name, uint32_t *out)
+static bool function_of(
+	struct pprof *q, struct map *by_name, uint64_t seed, struct str name, uint32_t *out)
 {
-	uint64_t hash = hash_bytes(name.ptr, name.len, 0);
+	uint64_t hash = hash_bytes(name.ptr, name.len, seed);
 
 	*out = map_find(by_name, hash, function_eq, q, &name);
 	if (*out != MAP_NONE)
@@ -227,6 +228,7 @@ static enum err_code copy_with_room(
 
 static enum err_code name_locations(struct pprof *q, const struct symbols *s, struct err *err)
 {
+	uint64_t seed = hash_seed();
 	struct map by_name;
 	bool ok = true;
 
@@ -238,7 +240,7 @@ static enum err_code name_locations(struct pprof *q, const struct symbols *s, st
 
 		if (!symbol)
 			continue;
-		ok = function_of(q, &by_name, symbol->name, &function);
+		ok = function_of(q, &by_name, seed, symbol->name, &function);
 		l->line_first = q->lines_n;
 		l->line_n = 1;
 		q->lines[q->lines_n++] = (struct pprof_line){ .function = function };

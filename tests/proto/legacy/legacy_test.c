@@ -238,6 +238,15 @@ TEST(attributes_that_grow)
 	check_limit(b.ptr, &pprof_limits_default,
 		"profile of counts (text): line 13 has more than 16384 bytes, the limit");
 	buf_clear(&b);
+	buf_add_cstr(&b, "g profile: total 1\n--- Memory map: ---\nx=y\n");
+	for (int i = 0; i < 1000; i++)
+		buf_printf(&b, "%01001d\n", 0);
+	for (size_t i = 0; i < b.len; i++)
+		b.ptr[i] = b.ptr[i] == '0' ? '$' : b.ptr[i];
+	buf_add_char(&b, '\0');
+	check_limit(b.ptr, &pprof_limits_default,
+		"profile of counts (text): more than 1000000 '$' in the memory map, the limit");
+	buf_clear(&b);
 	buf_add_cstr(&b, "g profile: total 1\n--- Memory map: ---\n");
 	for (int i = 0; i < 65; i++)
 		buf_printf(&b, "x%d=y\n", i);
