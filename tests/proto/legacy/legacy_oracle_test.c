@@ -11,12 +11,16 @@
 #include "tests/proto/profile_compare.h"
 
 #define GOOGLE "/usr/share/gocode/src/github.com/google/pprof/profile/testdata"
+#define DATA "tests/proto/legacy/testdata"
 #define SHOWN_MAX 10
 
 static const char *const google_files[] = { "cppbench.contention", "cppbench.cpu",
 	"cppbench.growth", "cppbench.heap", "cppbench.thread", "cppbench.thread.all",
 	"cppbench.thread.none", "go.crc32.cpu", "go.godoc.thread", "gobench.cpu", "gobench.heap",
 	"java.contention", "java.cpu", "java.heap" };
+
+static const char *const real_files[] = { "gperftools.cpu", "tcmalloc.heap", "go_heap.txt",
+	"go_goroutine.txt", "go_mutex.txt", "go_block.txt", "go_threadcreate.txt" };
 
 /* What we refuse and google/pprof reads, by our message. */
 static const struct {
@@ -116,6 +120,10 @@ static void add_all(struct bodies *bodies)
 	}
 	for (size_t i = 0; i < sizeof(google_files) / sizeof(google_files[0]); i++) {
 		CHECK(oracle_read(&b, GOOGLE, google_files[i]));
+		add_mutations(bodies, buf_str(&b), 40);
+	}
+	for (size_t i = 0; i < sizeof(real_files) / sizeof(real_files[0]); i++) {
+		CHECK(oracle_read(&b, DATA, real_files[i]));
 		add_mutations(bodies, buf_str(&b), 40);
 	}
 	buf_release(&b);
@@ -260,7 +268,7 @@ TEST(jemalloc_as_gperftools)
 
 	REQUIRE(bodies);
 	for (size_t i = 0; i < 2; i++) {
-		REQUIRE(oracle_read(&text, "tests/proto/legacy/testdata", files[i]));
+		REQUIRE(oracle_read(&text, DATA, files[i]));
 		buf_clear(&form);
 		as_gperftools(buf_str(&text), &form);
 		add_body(bodies, buf_str(&form));
@@ -275,7 +283,7 @@ TEST(jemalloc_as_gperftools)
 
 		arena_init(&a, 0);
 		REQUIRE(!c.bad && verdict.ptr[0] == 'a');
-		REQUIRE(oracle_read(&text, "tests/proto/legacy/testdata", files[i]));
+		REQUIRE(oracle_read(&text, DATA, files[i]));
 		REQUIRE_OK(legacy_decode(&a, buf_str(&text), &pprof_limits_default, &p, &err), &err);
 		if (p->types_n == 2) {
 			rename_type(p, 0, STR("objects"));
