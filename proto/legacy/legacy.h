@@ -6,7 +6,8 @@
  * 32 or 64 bits in either byte order), heap, growth and fragmentation texts, texts of counts
  * (goroutine, threadcreate), threads, contentions. jemalloc's heap_v2, which google/pprof refuses,
  * is read as jeprof reads it: the lines t* of all threads, unsampled by the same formula. Its
- * lines of single threads are checked and left out, since t* is their sum.
+ * lines of single threads are checked and left out, since t* is their sum. So is "--- contention",
+ * brpc's, which gperftools' pprof reads.
  *
  * Stacks are addresses in the mappings of the text's end; no location has a line. legacy_symbols.h
  * has names for them. Values that were sampled are scaled up as google/pprof does.

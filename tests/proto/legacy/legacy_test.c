@@ -78,6 +78,8 @@ static const struct {
 	{ LIT("--- contentionz 1 ---\ncycles/second = 2000000000\nsampling period = 10\n100 3 @ "
 		  "0x401001\n"),
 		"contentions/count delay/nanoseconds; 30 500 @ 401000" },
+	{ LIT("--- contention\ncycles/second=1000000000\n70 1 @ 0x401001 \n"),
+		"contentions/count delay/nanoseconds; 1 70 @ 401000" },
 	{ LIT("--- threadz 1 ---\n--- Thread 7f (name: m/1) stack: ---\n 0x401001\n 0x402001\n"
 		  "--- Thread 7e (name: m/1) stack: ---\n [same as previous thread]\n"
 		  "--- Memory map: ---\n"),
