@@ -52,6 +52,9 @@ static enum err_code unknown(struct reader *r, struct str raw)
 {
 	const char *name = pprof_legacy(raw);
 
+	/* Texts but Java's are read above, if their first line is right. */
+	if (name && strstr(name, "(text)") && !strstr(name, "Java"))
+		return err_set(r->err, ERR_INVALID, "%s: its first line is damaged", name);
 	if (name)
 		return err_set(r->err, ERR_UNSUPPORTED, "a legacy %s is not supported", name);
 	return err_set(r->err, ERR_INVALID, "this is no profile in a format before protobuf");

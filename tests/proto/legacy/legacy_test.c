@@ -93,6 +93,8 @@ static const struct {
 } refused[] = {
 	{ LIT(""), ERR_INVALID, "profile is empty" },
 	{ LIT("hello"), ERR_INVALID, "this is no profile in a format before protobuf" },
+	{ LIT("heap profile: 1: 1 [1: 1 @ heapprofile\n"), ERR_INVALID,
+		"heap profile (text): its first line is damaged" },
 	{ LIT("--- symbol\nbinary=/bin/x\n"), ERR_UNSUPPORTED,
 		"a legacy symbolized profile of gperftools is not supported" },
 	{ LIT("--- heapz 1 ---\nformat = java\n"), ERR_UNSUPPORTED,
