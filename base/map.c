@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -83,6 +84,15 @@ static bool grow(struct map *m)
 	map_release(m);
 	*m = wide;
 	return true;
+}
+
+uint64_t hash_seed(void)
+{
+	uint64_t v = 0;
+
+	if (getrandom(&v, sizeof(v), GRND_NONBLOCK) != (ssize_t)sizeof(v))
+		v = hash_u64((uint64_t)(uintptr_t)&v); /* early in boot: use the address */
+	return v;
 }
 
 bool map_add(struct map *m, uint64_t hash, uint32_t id)

@@ -45,6 +45,8 @@ bool map_add(struct map *m, uint64_t hash, uint32_t id);
 size_t map_bytes(const struct map *m);
 
 uint64_t hash_bytes(const void *p, size_t n, uint64_t seed); /* XXH3, stable */
+/* Random: mixed into the hashes of what senders choose, so that they cannot make keys collide. */
+uint64_t hash_seed(void);
 static inline uint64_t hash_u64(uint64_t v)
 {
 	v ^= v >> 32;

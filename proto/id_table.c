@@ -2,7 +2,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <sys/random.h>
 
 #include "base/map.h"
 
@@ -54,8 +53,7 @@ static enum err_code init_hashed(
 	if (!(t->slots = arena_array(a, uint32_t, slots)))
 		return arena_fail(a, "profile", err);
 	t->mask = slots - 1;
-	if (getrandom(&t->seed, sizeof(t->seed), GRND_NONBLOCK) != (ssize_t)sizeof(t->seed))
-		t->seed = hash_u64((uint64_t)(uintptr_t)t->slots); /* early in boot: use the address */
+	t->seed = hash_seed();
 	for (i = 0; i < t->n; i++) {
 		for (at = slot_of(t, t->ids[i]); t->slots[at]; at = (at + 1) & t->mask)
 			if (t->ids[t->slots[at] - 1] == t->ids[i])

@@ -12,7 +12,9 @@ enum err_code calls_open(struct calls *c, struct arena *a, const struct folded_m
 	enum err_code rc;
 
 	assert(meaning->scale > 0);
-	*c = (struct calls){ .a = a, .limits = limits, .meaning = meaning, .err = err };
+	*c = (struct calls){
+		.a = a, .limits = limits, .meaning = meaning, .err = err, .seed = hash_seed()
+	};
 	map_init(&c->children);
 	if ((rc = pprof_builder_open(a, &c->b, err)))
 		return rc;
@@ -92,7 +94,7 @@ static bool call_eq(const void *nodes, const void *key, uint32_t id)
 enum err_code calls_child(struct calls *c, uint32_t parent, uint32_t frame, uint32_t *node)
 {
 	struct call key = { .parent = parent, .frame = frame };
-	uint64_t hash = hash_u64((uint64_t)parent << 32 | frame);
+	uint64_t hash = hash_u64(((uint64_t)parent << 32 | frame) ^ c->seed);
 
 	*node = map_find(&c->children, hash, call_eq, c->nodes, &key);
 	if (*node != MAP_NONE)

@@ -27,6 +27,7 @@ struct calls {
 	struct call *nodes;
 	uint32_t nodes_n, nodes_cap;
 	struct map children; /* of all nodes, by parent and frame */
+	uint64_t seed; /* of its hashes */
 	uint32_t *by_string; /* location + 1 of a name; 0: none */
 	uint32_t by_string_cap;
 	uint64_t values_n; /* added so far */

@@ -92,6 +92,74 @@ enum err_code ingest_name_parse(
 	return ERR_OK;
 }
 
+/* clang-format off */
+static const struct {
+	const char *part, *profile, *type, *unit, *timed;
+} kinds[] = {
+	{ "cpu", "process_cpu", "samples", "count", "cpu" }, /* first: of names without a part */
+	{ "itimer", "process_cpu", "samples", "count", "cpu" },
+	{ "wall", "wall", "samples", "count", "wall" },
+	{ "inuse_objects", "memory", "inuse_objects", "count", "" },
+	{ "inuse_space", "memory", "inuse_space", "bytes", "" },
+	{ "alloc_objects", "memory", "alloc_objects", "count", "" },
+	{ "alloc_space", "memory", "alloc_space", "bytes", "" },
+	{ "alloc_in_new_tlab_objects", "memory", "alloc_in_new_tlab_objects", "count", "" },
+	{ "alloc_in_new_tlab_bytes", "memory", "alloc_in_new_tlab_bytes", "bytes", "" },
+	{ "alloc_outside_tlab_objects", "memory", "alloc_outside_tlab_objects", "count", "" },
+	{ "alloc_outside_tlab_bytes", "memory", "alloc_outside_tlab_bytes", "bytes", "" },
+	{ "live", "memory", "live", "count", "" },
+	{ "goroutines", "goroutine", "goroutines", "count", "" },
+	{ "mutex_count", "mutex", "contentions", "count", "" },
+	{ "mutex_duration", "mutex", "delay", "nanoseconds", "" },
+	{ "block_count", "block", "contentions", "count", "" },
+	{ "block_duration", "block", "delay", "nanoseconds", "" },
+	{ "lock_count", "block", "contentions", "count", "" },
+	{ "lock_duration", "block", "delay", "nanoseconds", "" },
+	{ "exceptions", "exceptions", "samples", "count", "" },
+};
+/* clang-format on */
+
+static void set_kind(size_t i, struct ingest_kind *out)
+{
+	out->profile = str_of(kinds[i].profile);
+	out->type = str_of(kinds[i].type);
+	out->unit = str_of(kinds[i].unit);
+	out->timed = str_of(kinds[i].timed);
+}
+
+bool ingest_kind_of(struct str *app, struct ingest_kind *out)
+{
+	size_t dot = app->len;
+
+	while (dot > 0 && app->ptr[dot - 1] != '.')
+		dot--;
+	set_kind(0, out);
+	if (!dot)
+		return true;
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!str_is(after(*app, dot), kinds[i].part))
+			continue;
+		set_kind(i, out);
+		app->len = dot - 1;
+		return true;
+	}
+	return false;
+}
+
+void ingest_meaning(
+	const struct ingest_kind *kind, uint32_t sample_rate, struct folded_meaning *out)
+{
+	*out = (struct folded_meaning){ .type = kind->type,
+		.unit = kind->unit,
+		.period_type = STR(""), .period_unit = STR(""), .scale = 1 };
+	if (!kind->timed.len || !sample_rate || sample_rate > 1000000000)
+		return;
+	out->period = out->scale = 1000000000 / (int64_t)sample_rate;
+	out->period_type = STR("cpu");
+	out->type = kind->timed;
+	out->unit = out->period_unit = STR("nanoseconds");
+}
+
 enum err_code ingest_time_parse(struct str text, int64_t *ns, struct err *err)
 {
 	int64_t unit = text.len <= 10 ? 1000000000 :

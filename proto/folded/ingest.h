@@ -13,6 +13,7 @@
 #define PROTO_FOLDED_INGEST_H
 
 #include "base/labels.h"
+#include "proto/folded/folded.h"
 
 #define INGEST_NAME_BYTES_MAX 16384u
 #define INGEST_LABELS_MAX 128u
@@ -27,6 +28,26 @@ struct ingest_name {
 /* Of a label given twice the last value counts; one with an empty value is none. */
 MUST_CHECK enum err_code ingest_name_parse(
 	struct arena *a, struct str name, struct ingest_name *out, struct err *err);
+
+/* What an application's name says of its values: "app.alloc_space". */
+struct ingest_kind {
+	struct str profile; /* "memory": the profile's name */
+	struct str type, unit;
+	struct str timed; /* "cpu": the type of samples of a clock, once they are times; else empty */
+};
+
+/*
+ * Cuts the last part off *app and says what it means; a name of one part is of CPU samples. False:
+ * the part is unknown, *app as it was, and *out as of one part.
+ */
+bool ingest_kind_of(struct str *app, struct ingest_kind *out);
+
+/*
+ * What the values of a body are, as Pyroscope takes them: samples of a clock at a rate become
+ * nanoseconds. sample_rate: per second, 0: unknown. The times of *out are 0.
+ */
+void ingest_meaning(
+	const struct ingest_kind *kind, uint32_t sample_rate, struct folded_meaning *out);
 
 /* By the number of digits: up to 10 seconds, 13 milliseconds, 16 microseconds, 19 nanoseconds. */
 MUST_CHECK enum err_code ingest_time_parse(struct str text, int64_t *ns, struct err *err);

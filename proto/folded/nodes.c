@@ -114,14 +114,13 @@ static enum err_code tree_node(struct walk *w)
 static enum err_code end_frame(
 	struct walk *w, const struct open_node *n, size_t end, uint32_t *call)
 {
-	struct str name = { w->text.ptr + n->frame, end - n->frame };
 	uint32_t frame;
 	enum err_code rc;
 
 	*call = n->call;
-	if (!name.len)
+	if (end == n->frame)
 		return ERR_OK;
-	if ((rc = calls_frame(w->c, name, &frame)))
+	if ((rc = calls_frame(w->c, (struct str){ w->text.ptr + n->frame, end - n->frame }, &frame)))
 		return rc;
 	return calls_child(w->c, n->call, frame, call);
 }

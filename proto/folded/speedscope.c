@@ -7,8 +7,8 @@
  *	    { "type": "sampled", "name": "thread 1", "unit": "milliseconds", "startValue": 0,
  *	      "endValue": 5, "samples": [ [0, 1], [0] ], "weights": [ 2, 3 ] },
  *	    { "type": "evented", "name": "thread 2", "unit": "bytes", "startValue": 0, "endValue": 5,
- *	      "events": [ { "type": "O", "frame": 0, "at": 1 }, { "type": "C", "frame": 0, "at": 4 } ] }
- *] }
+ *	      "events": [ { "type": "O", "frame": 0, "at": 1 },
+ *	        { "type": "C", "frame": 0, "at": 4 } ] } ] }
  *
  * Samples are stacks of frames, the root first. Events open and close frames; what passes between
  * two of them is of the frames that are open. A frame still open at the end is closed by endValue.

@@ -320,7 +320,8 @@ enum err_code legacy_contentions(struct reader *r, bool *is)
 
 	r->name = "contention profile (text)";
 	*is = line_has_prefix(r->line, "--- contentionz ") || line_has_prefix(r->line, "--- mutex:") ||
-		line_has_prefix(r->line, "--- contention:");
+		line_has_prefix(r->line, "--- contention:") ||
+		str_is(str_trim(r->line), "--- contention"); /* brpc's */
 	if (!*is)
 		return ERR_OK;
 	pprof_builder_type(r->b, STR("contentions"), STR("count"));

@@ -52,6 +52,9 @@ static enum err_code unknown(struct reader *r, struct str raw)
 {
 	const char *name = pprof_legacy(raw);
 
+	/* Texts but Java's are read above, if their first line is right. */
+	if (name && strstr(name, "(text)") && !strstr(name, "Java"))
+		return err_set(r->err, ERR_INVALID, "%s: its first line is damaged", name);
 	if (name)
 		return err_set(r->err, ERR_UNSUPPORTED, "a legacy %s is not supported", name);
 	return err_set(r->err, ERR_INVALID, "this is no profile in a format before protobuf");
@@ -84,7 +87,7 @@ static enum err_code decode(struct reader *r, struct str raw)
 enum err_code legacy_decode(struct arena *a, struct str raw, const struct pprof_limits *limits,
 	struct pprof **out, struct err *err)
 {
-	struct reader r = { .a = a, .limits = limits, .err = err };
+	struct reader r = { .a = a, .limits = limits, .err = err, .seed = hash_seed() };
 	enum err_code rc;
 
 	if (!raw.len)

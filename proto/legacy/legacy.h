@@ -4,12 +4,13 @@
  *
  * What is read, and what comes out, is what google/pprof reads and gives: CPU profiles (words of
  * 32 or 64 bits in either byte order), heap, growth and fragmentation texts, texts of counts
- * (goroutine, threadcreate), threads, contentions. jemalloc's heap_v2, which google/pprof refuses,
- * is read as jeprof reads it: the lines t* of all threads, unsampled by the same formula. Its
- * lines of single threads are checked and left out, since t* is their sum.
+ * (goroutine, threadcreate), threads, contentions. Two more are read that google/pprof refuses:
+ * - jemalloc's heap_v2, as jeprof reads it: the lines t* of all threads, unsampled by the same
+ *   formula. Lines of single threads are checked and left out, since t* is their sum.
+ * - contentions of brpc, whose first line is "--- contention" without more.
  *
- * Stacks are addresses in the mappings of the text's end; no location has a line. legacy_symbols.h
- * has names for them. Values that were sampled are scaled up as google/pprof does.
+ * Stacks are addresses in the mappings of the text's end; no location has a line. symbols.h has
+ * names for them. Values that were sampled are scaled up as google/pprof does.
  *
  * Stricter than google/pprof, so that no sum is wrong in silence: a CPU profile without its end
  * marker, and a value that overflows, are refused. Lines may be longer than 64 KiB.

@@ -17,6 +17,7 @@
 #include "proto/legacy/reader.h"
 
 #define ATTRIBUTES_MAX 64u
+#define DOLLARS_MAX 1000000u /* each is compared with all attributes */
 #define LINE_BYTES_MAX 16384u /* after $ATTR was replaced */
 #define LOOKS_MAX (UINT64_C(1) << 27) /* of addresses at mappings, one by one */
 
@@ -224,6 +225,8 @@ static enum err_code replace(struct reader *r, const struct attribute *attribute
 		struct str rest = part(*line, i, line->len - i);
 		uint32_t k = 0;
 
+		if (rest.ptr[0] == '$' && r->dollars_n++ >= DOLLARS_MAX)
+			return reader_limit(r, "'$' in the memory map", DOLLARS_MAX);
 		while (rest.ptr[0] == '$' && k < n && !str_has_prefix(rest, attributes[k].name))
 			k++;
 		if (rest.ptr[0] == '$' && k < n) {

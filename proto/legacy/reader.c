@@ -31,7 +31,7 @@ static bool address_eq(const void *profile, const void *key, uint32_t id)
 static enum err_code location(struct reader *r, uint64_t address, uint32_t *out)
 {
 	struct pprof_location l = { .address = address, .mapping = PPROF_NONE };
-	uint64_t hash = hash_u64(address);
+	uint64_t hash = hash_u64(address ^ r->seed);
 	uint32_t id = map_find(&r->by_address, hash, address_eq, r->p, &address), before;
 
 	if (id == MAP_NONE) {

@@ -13,6 +13,7 @@ struct reader {
 	struct pprof_builder *b;
 	struct pprof *p; /* the builder's */
 	struct map by_address; /* ids of locations */
+	uint64_t seed; /* of its hashes */
 	/* A text: the line at hand without its end, and what follows it. */
 	struct str line, rest;
 	uint64_t line_n; /* from 1; 0: none yet */
@@ -22,6 +23,7 @@ struct reader {
 	/* Memory map, in the order of the text. */
 	struct pprof_mapping *maps;
 	uint32_t maps_n, maps_cap;
+	uint32_t dollars_n; /* in it, after its first attribute */
 };
 
 /* Says what is wrong with the line at hand. */

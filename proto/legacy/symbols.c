@@ -18,7 +18,8 @@ static bool is_kernel_file(struct str file)
 
 static bool is_wanted(const struct pprof *p, const struct pprof_location *l)
 {
-	if (!l->address || l->line_n)
+	/* The call before address 0 is Go's empty frame. */
+	if (!l->address || l->address == UINT64_MAX || l->line_n)
 		return false;
 	return l->mapping == PPROF_NONE ||
 		!is_kernel_file(p->strings[p->mappings[l->mapping].filename]);
@@ -80,58 +81,154 @@ static int hex_digit(char c)
 	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* "0x401000<white space>name". *is: the line is one. */
-static enum err_code read_line(struct str line, struct symbol *out, bool *is, struct err *err)
+/* Hex digits at s.ptr + i, at least one. Returns where they end; 0: too many. */
+static size_t read_hex(struct str s, size_t i, uint64_t *out)
 {
-	ptrdiff_t begin = -1;
-	size_t i;
+	uint64_t v = 0;
+
+	for (; i < s.len && hex_digit(s.ptr[i]) >= 0; i++) {
+		if (v >> 60)
+			return 0;
+		v = v << 4 | (uint64_t)hex_digit(s.ptr[i]);
+	}
+	*out = v;
+	return i;
+}
+
+static struct str after(struct str s, size_t n)
+{
+	return (struct str){ s.ptr + n, s.len - n };
+}
+
+/* The line's address; *rest is what follows it. False: there is none. */
+static enum err_code read_address(
+	struct str line, uint64_t *address, struct str *rest, bool *is, struct err *err)
+{
+	size_t i = 0;
 
 	*is = false;
-	out->address = 0;
-	for (i = 0; i + 2 < line.len && begin < 0; i++)
-		if (line.ptr[i] == '0' && line.ptr[i + 1] == 'x' && hex_digit(line.ptr[i + 2]) >= 0)
-			begin = (ptrdiff_t)i;
-	if (begin < 0)
+	while (i + 2 < line.len &&
+		!(line.ptr[i] == '0' && line.ptr[i + 1] == 'x' && hex_digit(line.ptr[i + 2]) >= 0))
+		i++;
+	if (i + 2 >= line.len)
 		return ERR_OK;
-	for (i = (size_t)begin + 2; i < line.len && hex_digit(line.ptr[i]) >= 0; i++) {
-		if (out->address >> 60)
-			return err_set(err, ERR_INVALID, "symbols: an address has more than 64 bits");
-		out->address = out->address << 4 | (uint64_t)hex_digit(line.ptr[i]);
-	}
-	if (i == line.len || (line.ptr[i] != ' ' && line.ptr[i] != '\t'))
-		return ERR_OK;
-	out->name = str_trim((struct str){ line.ptr + i, line.len - i });
+	if (!(i = read_hex(line, i + 2, address)))
+		return err_set(err, ERR_INVALID, "symbols: an address has more than 64 bits");
+	*rest = after(line, i);
+	*is = i < line.len && (line.ptr[i] == ' ' || line.ptr[i] == '\t');
+	return ERR_OK;
+}
+
+/* "0x401000<white space>name". *is: the line is one. */
+static enum err_code read_answer(struct str line, struct symbol *out, bool *is, struct err *err)
+{
+	struct str rest;
+	enum err_code rc = read_address(line, &out->address, &rest, is, err);
+
+	if (rc || !*is)
+		return rc;
+	out->name = str_trim(rest);
 	*is = out->name.len > 0 && !str_is(out->name, "??");
-	if (out->name.len > SYMBOL_NAME_BYTES_MAX)
-		return err_set(err, ERR_LIMIT, "symbols: a name of %zu bytes, limit %u", out->name.len,
-			SYMBOL_NAME_BYTES_MAX);
+	return ERR_OK;
+}
+
+/* Cuts off what is before the next tabs. */
+static struct str next_column(struct str *rest)
+{
+	size_t begin = 0, end;
+
+	while (begin < rest->len && rest->ptr[begin] == '\t')
+		begin++;
+	for (end = begin; end < rest->len && rest->ptr[end] != '\t';)
+		end++;
+	*rest = (struct str){ rest->ptr, end };
+	return after(*rest, begin);
+}
+
+/* Where the last `c` of s is, or s.len. */
+static size_t last_of(struct str s, char c)
+{
+	size_t i = s.len;
+
+	while (i > 0 && s.ptr[i - 1] != c)
+		i--;
+	return i ? i - 1 : s.len;
+}
+
+/* "#<tab>0x401000<tabs>main.f+0x20<tabs>/src/main.go:12" */
+static enum err_code read_comment(struct str line, struct symbol *out, bool *is, struct err *err)
+{
+	struct str rest, place;
+	enum err_code rc;
+	size_t i;
+
+	*is = str_has_prefix(line, STR("#\t0x"));
+	if (!*is || (rc = read_address(line, &out->address, &rest, is, err)) || !*is)
+		return *is ? rc : ERR_OK;
+	place = rest;
+	out->name = next_column(&place);
+	place = after(rest, place.len);
+	place = str_trim(place);
+	i = last_of(out->name, '+');
+	if (str_has_prefix(after(out->name, i), STR("+0x")))
+		out->name.len = i;
+	i = last_of(place, ':');
+	out->file = (struct str){ place.ptr, i };
+	if (i == place.len || !str_to_i64(after(place, i + 1), &out->line)) {
+		out->file = STR("");
+		out->line = 0;
+	}
+	*is = out->name.len > 0;
+	return ERR_OK;
+}
+
+static enum err_code add_symbol(
+	struct arena *a, struct symbol symbol, struct symbols *s, struct err *err)
+{
+	size_t bytes = symbol.name.len > symbol.file.len ? symbol.name.len : symbol.file.len;
+
+	if (bytes > SYMBOL_NAME_BYTES_MAX)
+		return err_set(
+			err, ERR_LIMIT, "symbols: a name of %zu bytes, limit %u", bytes, SYMBOL_NAME_BYTES_MAX);
+	if (s->n >= SYMBOLS_MAX)
+		return err_set(err, ERR_LIMIT, "symbols: more than %u, the limit", SYMBOLS_MAX);
+	symbol.name = str_dup(a, symbol.name);
+	symbol.file = str_dup(a, symbol.file);
+	symbol.order = s->n;
+	if (!symbol.name.ptr || !symbol.file.ptr || !arena_array_room(a, &s->v, s->n, 1, &s->cap))
+		return arena_fail(a, "symbols", err);
+	s->v[s->n++] = symbol;
+	return ERR_OK;
+}
+
+static enum err_code read_lines(struct arena *a, struct str text, struct symbols *s,
+	enum err_code (*read)(struct str line, struct symbol *out, bool *is, struct err *err),
+	struct err *err)
+{
+	const char *end;
+
+	for (; text.len && (end = memchr(text.ptr, '\n', text.len));
+		 text = after(text, (size_t)(end + 1 - text.ptr))) {
+		struct symbol symbol = { .file = STR("") };
+		enum err_code rc;
+		bool is;
+
+		rc = read((struct str){ text.ptr, (size_t)(end - text.ptr) }, &symbol, &is, err);
+		if (rc || (is && (rc = add_symbol(a, symbol, s, err))))
+			return rc;
+	}
 	return ERR_OK;
 }
 
 enum err_code symbols_read(struct arena *a, struct str answer, struct symbols *s, struct err *err)
 {
-	const char *end;
+	return read_lines(a, answer, s, read_answer, err);
+}
 
-	for (; answer.len && (end = memchr(answer.ptr, '\n', answer.len));
-		 answer = (struct str){ end + 1, answer.len - (size_t)(end + 1 - answer.ptr) }) {
-		struct symbol symbol;
-		enum err_code rc;
-		bool is;
-
-		if ((rc = read_line(
-				 (struct str){ answer.ptr, (size_t)(end - answer.ptr) }, &symbol, &is, err)))
-			return rc;
-		if (!is)
-			continue;
-		if (s->n >= SYMBOLS_MAX)
-			return err_set(err, ERR_LIMIT, "symbols: more than %u, the limit", SYMBOLS_MAX);
-		symbol.name = str_dup(a, symbol.name);
-		if (!symbol.name.ptr || !arena_array_room(a, &s->v, s->n, 1, &s->cap))
-			return arena_fail(a, "symbols", err);
-		symbol.order = s->n;
-		s->v[s->n++] = symbol;
-	}
-	return ERR_OK;
+enum err_code symbols_read_comments(
+	struct arena *a, struct str text, struct symbols *s, struct err *err)
+{
+	return read_lines(a, text, s, read_comment, err);
 }
 
 static int by_address(const void *a, const void *b)
@@ -177,25 +274,37 @@ const struct symbol *symbols_find(const struct symbols *s, uint64_t address)
 static bool function_eq(const void *profile, const void *key, uint32_t id)
 {
 	const struct pprof *p = profile;
-	const struct str *name = key;
+	const struct pprof_function *f = &p->functions[id];
+	const struct symbol *symbol = key;
 
-	return str_eq(p->strings[p->functions[id].name], *name);
+	return str_eq(p->strings[f->name], symbol->name) &&
+		str_eq(p->strings[f->filename], symbol->file);
 }
 
-/* The new function of that name; a name is one function. q's arrays have room. */
-static bool function_of(struct pprof *q, struct map *by_name, struct str name, uint32_t *out)
+static uint32_t add_string(struct pprof *q, struct str s)
 {
-	uint64_t hash = hash_bytes(name.ptr, name.len, 0);
+	if (!s.len)
+		return 0;
+	q->strings[q->strings_n] = s;
+	return q->strings_n++;
+}
 
-	*out = map_find(by_name, hash, function_eq, q, &name);
+/* The new function of a symbol: one for each name and file. q's arrays have room. */
+static bool function_of(struct pprof *q, struct map *functions, uint64_t seed,
+	const struct symbol *symbol, uint32_t *out)
+{
+	uint64_t hash = hash_bytes(symbol->name.ptr, symbol->name.len, seed);
+	struct pprof_function f = { 0 };
+
+	hash = hash_bytes(symbol->file.ptr, symbol->file.len, hash);
+	*out = map_find(functions, hash, function_eq, q, symbol);
 	if (*out != MAP_NONE)
 		return true;
+	f.name = f.system_name = add_string(q, symbol->name);
+	f.filename = add_string(q, symbol->file);
 	*out = q->functions_n;
-	q->strings[q->strings_n] = name;
-	q->functions[q->functions_n++] = (struct pprof_function){ .name = q->strings_n,
-		.system_name = q->strings_n };
-	q->strings_n++;
-	return map_add(by_name, hash, *out);
+	q->functions[q->functions_n++] = f;
+	return map_add(functions, hash, *out);
 }
 
 #define COPY(a, type, from, n, more) \
@@ -214,7 +323,7 @@ static enum err_code copy_with_room(
 	if (!q)
 		return arena_fail(a, "symbols", err);
 	*q = *p;
-	q->strings = COPY(a, struct str, p->strings, p->strings_n, more);
+	q->strings = COPY(a, struct str, p->strings, p->strings_n, 2 * (size_t)more);
 	q->functions = COPY(a, struct pprof_function, p->functions, p->functions_n, more);
 	q->lines = COPY(a, struct pprof_line, p->lines, p->lines_n, more);
 	q->locations = COPY(a, struct pprof_location, p->locations, p->locations_n, 0);
@@ -227,10 +336,11 @@ static enum err_code copy_with_room(
 
 static enum err_code name_locations(struct pprof *q, const struct symbols *s, struct err *err)
 {
-	struct map by_name;
+	uint64_t seed = hash_seed();
+	struct map functions;
 	bool ok = true;
 
-	map_init(&by_name);
+	map_init(&functions);
 	for (uint32_t i = 0; ok && i < q->locations_n; i++) {
 		struct pprof_location *l = &q->locations[i];
 		const struct symbol *symbol = is_wanted(q, l) ? symbols_find(s, l->address) : NULL;
@@ -238,14 +348,17 @@ static enum err_code name_locations(struct pprof *q, const struct symbols *s, st
 
 		if (!symbol)
 			continue;
-		ok = function_of(q, &by_name, symbol->name, &function);
+		ok = function_of(q, &functions, seed, symbol, &function);
 		l->line_first = q->lines_n;
 		l->line_n = 1;
-		q->lines[q->lines_n++] = (struct pprof_line){ .function = function };
-		if (l->mapping != PPROF_NONE)
-			q->mappings[l->mapping].has_functions = true;
+		q->lines[q->lines_n++] = (struct pprof_line){ .function = function, .line = symbol->line };
+		if (l->mapping == PPROF_NONE)
+			continue;
+		q->mappings[l->mapping].has_functions = true;
+		if (symbol->line)
+			q->mappings[l->mapping].has_filenames = q->mappings[l->mapping].has_line_numbers = true;
 	}
-	map_release(&by_name);
+	map_release(&functions);
 	return ok ? ERR_OK : err_nomem(err, "symbols");
 }
 
@@ -258,7 +371,7 @@ enum err_code symbols_apply(struct arena *a, const struct pprof *p, const struct
 
 	for (uint32_t i = 0; i < p->locations_n; i++)
 		found += is_wanted(p, &p->locations[i]) && symbols_find(s, p->locations[i].address);
-	if (found > UINT32_MAX - p->strings_n || found > UINT32_MAX - p->functions_n ||
+	if (2 * (uint64_t)found > UINT32_MAX - p->strings_n || found > UINT32_MAX - p->functions_n ||
 		found > UINT32_MAX - p->lines_n)
 		return err_set(err, ERR_LIMIT, "symbols: more than 2^32 strings or functions");
 	if (!found) {

@@ -9,10 +9,14 @@
  * A caller takes the addresses of a profile, asks for those that its cache lacks, in batches,
  * reads the answers, and applies the names.
  *
+ * Go's texts (?debug=1) bring most names themselves, as comments that google/pprof does not read:
+ *
+ *	#	0x401000	main.f+0x20	/src/main.go:12
+ *
  * Errors:    ERR_LIMIT (names the limit), ERR_INVALID (an address of more than 64 bits), ERR_NOMEM.
  * Ownership: arrays and names live in the arena given; an answer's bytes may go.
  * Threads:   any number, each with its own arena.
- * Source:    google/pprof, internal/symbolz/symbolz.go.
+ * Source:    google/pprof, internal/symbolz/symbolz.go; Go, runtime/pprof, printStackRecord.
  */
 #ifndef PROTO_LEGACY_SYMBOLS_H
 #define PROTO_LEGACY_SYMBOLS_H
@@ -24,7 +28,8 @@
 
 struct symbol {
 	uint64_t address;
-	struct str name;
+	struct str name, file; /* file: empty where it is not known */
+	int64_t line;
 	uint32_t order; /* in which it came */
 };
 
@@ -46,6 +51,10 @@ void symbols_request(const uint64_t *addresses, uint32_t n, struct buf *out);
 /* Adds the names of an answer. "??" is none; a line without its end is cut off, and left out. */
 MUST_CHECK enum err_code symbols_read(
 	struct arena *a, struct str answer, struct symbols *s, struct err *err);
+
+/* Adds the names in the comments of one of Go's texts; what is no such comment is skipped. */
+MUST_CHECK enum err_code symbols_read_comments(
+	struct arena *a, struct str text, struct symbols *s, struct err *err);
 
 /* Sorts; of an address given twice the last name stays. symbols_apply and symbols_find need it. */
 void symbols_sort(struct symbols *s);

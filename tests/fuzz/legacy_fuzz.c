@@ -45,7 +45,7 @@ static void check_symbols(struct arena *a, const struct pprof *p, struct str ans
 	struct err err = { 0 };
 	uint32_t n;
 
-	if (symbols_read(a, answer, &s, &err)) {
+	if (symbols_read(a, answer, &s, &err) || symbols_read_comments(a, answer, &s, &err)) {
 		require(err.msg[0] != '\0');
 		return;
 	}

@@ -123,6 +123,44 @@ TEST(name_limits)
 	arena_release(&a);
 }
 
+static const struct {
+	const char *name;
+	uint32_t rate;
+	const char *want; /* app, profile, type/unit, scale, period */
+} kinds[] = {
+	{ "app", 100, "app process_cpu cpu/nanoseconds x10000000 cpu/nanoseconds/10000000" },
+	{ "my.app.cpu", 0, "my.app process_cpu samples/count x1 //0" },
+	{ "app.itimer", 99, "app process_cpu cpu/nanoseconds x10101010 cpu/nanoseconds/10101010" },
+	{ "app.wall", 100, "app wall wall/nanoseconds x10000000 cpu/nanoseconds/10000000" },
+	{ "app.alloc_space", 100, "app memory alloc_space/bytes x1 //0" },
+	{ "app.mutex_duration", 100, "app mutex delay/nanoseconds x1 //0" },
+	{ "app.cpu", 2000000000, "app process_cpu samples/count x1 //0" },
+	{ "my.app", 100,
+		"unknown my.app process_cpu cpu/nanoseconds x10000000 "
+		"cpu/nanoseconds/10000000" },
+	{ "app.", 0, "unknown app. process_cpu samples/count x1 //0" },
+};
+
+TEST(what_a_name_says_of_its_values)
+{
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct str app = str_of(kinds[i].name);
+		struct folded_meaning m;
+		struct ingest_kind kind;
+		struct buf out = { 0 };
+		bool known = ingest_kind_of(&app, &kind);
+
+		ingest_meaning(&kind, kinds[i].rate, &m);
+		buf_printf(&out, "%s" STR_FMT " " STR_FMT " " STR_FMT "/" STR_FMT " x%" PRId64,
+			known ? "" : "unknown ", STR_ARG(app), STR_ARG(kind.profile), STR_ARG(m.type),
+			STR_ARG(m.unit), m.scale);
+		buf_printf(&out, " " STR_FMT "/" STR_FMT "/%" PRId64, STR_ARG(m.period_type),
+			STR_ARG(m.period_unit), m.period);
+		CHECK_STR(buf_str(&out), kinds[i].want);
+		buf_release(&out);
+	}
+}
+
 TEST(times_by_their_digits)
 {
 	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {

@@ -78,6 +78,8 @@ static const struct {
 	{ LIT("--- contentionz 1 ---\ncycles/second = 2000000000\nsampling period = 10\n100 3 @ "
 		  "0x401001\n"),
 		"contentions/count delay/nanoseconds; 30 500 @ 401000" },
+	{ LIT("--- contention\ncycles/second=1000000000\n70 1 @ 0x401001 \n"),
+		"contentions/count delay/nanoseconds; 1 70 @ 401000" },
 	{ LIT("--- threadz 1 ---\n--- Thread 7f (name: m/1) stack: ---\n 0x401001\n 0x402001\n"
 		  "--- Thread 7e (name: m/1) stack: ---\n [same as previous thread]\n"
 		  "--- Memory map: ---\n"),
@@ -91,6 +93,8 @@ static const struct {
 } refused[] = {
 	{ LIT(""), ERR_INVALID, "profile is empty" },
 	{ LIT("hello"), ERR_INVALID, "this is no profile in a format before protobuf" },
+	{ LIT("heap profile: 1: 1 [1: 1 @ heapprofile\n"), ERR_INVALID,
+		"heap profile (text): its first line is damaged" },
 	{ LIT("--- symbol\nbinary=/bin/x\n"), ERR_UNSUPPORTED,
 		"a legacy symbolized profile of gperftools is not supported" },
 	{ LIT("--- heapz 1 ---\nformat = java\n"), ERR_UNSUPPORTED,
@@ -237,6 +241,15 @@ TEST(attributes_that_grow)
 	buf_add_char(&b, '\0');
 	check_limit(b.ptr, &pprof_limits_default,
 		"profile of counts (text): line 13 has more than 16384 bytes, the limit");
+	buf_clear(&b);
+	buf_add_cstr(&b, "g profile: total 1\n--- Memory map: ---\nx=y\n");
+	for (int i = 0; i < 1000; i++)
+		buf_printf(&b, "%01001d\n", 0);
+	for (size_t i = 0; i < b.len; i++)
+		b.ptr[i] = b.ptr[i] == '0' ? '$' : b.ptr[i];
+	buf_add_char(&b, '\0');
+	check_limit(b.ptr, &pprof_limits_default,
+		"profile of counts (text): more than 1000000 '$' in the memory map, the limit");
 	buf_clear(&b);
 	buf_add_cstr(&b, "g profile: total 1\n--- Memory map: ---\n");
 	for (int i = 0; i < 65; i++)

@@ -1,6 +1,7 @@
 /* Requests for names, answers, and profiles with names. */
 #include "proto/legacy/symbols.h"
 
+#include "base/fs.h"
 #include "proto/legacy/legacy.h"
 #include "tests/check.h"
 
@@ -106,6 +107,76 @@ TEST(one_name_is_one_function)
 	REQUIRE_OK(symbols_apply(&a, p, &s, &named, &err), &err);
 	CHECK_INT(named->functions_n, 2);
 	CHECK_INT(named->lines_n, 3);
+	arena_release(&a);
+}
+
+/* Go's own texts: the frames that they name, each with its file and line. */
+TEST(names_in_comments)
+{
+	static const struct {
+		const char *file, *want; /* the first stack */
+	} files[] = {
+		{ "go_mutex.txt",
+			" sync.(*Mutex).Unlock main.inlined main.contend main.main.gowrap1 4844a0" },
+		{ "go_goroutine.txt", " 47de8d 41491b 414516 main.main.func1 4844a0" },
+		{ "go_block.txt",
+			" sync.(*Mutex).Lock main.inlined main.contend main.main.gowrap1 4844a0" },
+		{ "go_heap.txt",
+			" 47c5cb 47f568 runtime/pprof.writeHeapInternal runtime/pprof.writeHeap"
+			" runtime/pprof.(*Profile).WriteTo main.main runtime.main 4844a0" },
+	};
+	struct buf text = { 0 }, out = { 0 };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++) {
+		const struct pprof *named;
+		struct symbols s = { 0 };
+		struct pprof *p;
+		struct arena a;
+		struct err err;
+		char path[128], *end;
+
+		arena_init(&a, 0);
+		snprintf(path, sizeof(path), "tests/proto/legacy/testdata/%s", files[i].file);
+		buf_clear(&text);
+		REQUIRE_OK(fs_read_file(path, 1 << 20, &text, &err), &err);
+		REQUIRE_OK(legacy_decode(&a, buf_str(&text), &pprof_limits_default, &p, &err), &err);
+		REQUIRE_OK(symbols_read_comments(&a, buf_str(&text), &s, &err), &err);
+		symbols_sort(&s);
+		REQUIRE_OK(symbols_apply(&a, p, &s, &named, &err), &err);
+		frames(named, &out);
+		buf_add_char(&out, '\0');
+		end = strstr(out.ptr, " |");
+		CHECK_STR(
+			((struct str){ out.ptr, end ? (size_t)(end - out.ptr) : out.len - 1 }), files[i].want);
+		arena_release(&a);
+	}
+	buf_release(&text);
+	buf_release(&out);
+}
+
+TEST(files_and_lines_of_comments)
+{
+	struct symbols s = { 0 };
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	CHECK_OK(symbols_read_comments(&a,
+		STR("#\t0x10\tmain.(*T[...]).f+0x20\t\t/src/a b.go:12\n"
+					 "#\t0x11\tmain.g+0x1\n#\t0x12\n#\t0x13\tno+offset\tno place\n"
+					 "# 0x14\tnot\tone:1\n1 @ 0x15\n#\t0x16\tcut off+0x1\ta.go:1"),
+			&s, &err),
+		&err);
+	symbols_sort(&s);
+	REQUIRE(s.n == 3);
+	CHECK_STR(s.v[0].name, "main.(*T[...]).f");
+	CHECK_STR(s.v[0].file, "/src/a b.go");
+	CHECK_INT(s.v[0].line, 12);
+	CHECK_STR(s.v[1].name, "main.g");
+	CHECK_STR(s.v[1].file, "");
+	CHECK_STR(s.v[2].name, "no+offset");
+	CHECK_STR(s.v[2].file, "");
+	CHECK(!symbols_find(&s, 0x14) && symbols_find(&s, 0x13));
 	arena_release(&a);
 }
 
