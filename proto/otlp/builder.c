@@ -8,7 +8,6 @@
  */
 #include <assert.h>
 #include <inttypes.h>
-#include <sys/random.h>
 
 #include "proto/otlp/decoder.h"
 
@@ -40,20 +39,6 @@ struct otlp_builder {
 	uint32_t location_ids_cap, labels_cap, rows_cap, attributes_cap;
 };
 
-/* Drawn once: no sender can choose samples whose hashes collide. Early in boot it is an address. */
-static uint64_t hash_seed(const void *address)
-{
-	static uint64_t drawn;
-	uint64_t seed = __atomic_load_n(&drawn, __ATOMIC_RELAXED);
-
-	if (seed)
-		return seed;
-	if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) != (ssize_t)sizeof(seed))
-		return hash_u64((uint64_t)(uintptr_t)address);
-	__atomic_store_n(&drawn, seed, __ATOMIC_RELAXED);
-	return seed;
-}
-
 enum err_code otlp_builder_open(struct otlp_decoder *d)
 {
 	const struct otlp_dictionary *t = &d->d;
@@ -70,7 +55,7 @@ enum err_code otlp_builder_open(struct otlp_decoder *d)
 	b->slots_n = SLOTS_FIRST;
 	if (!b->strings || !b->functions || !b->mappings || !b->locations || !b->labels || !b->slots)
 		return otlp_no_memory(d);
-	d->seed = hash_seed(b);
+	d->seed = hash_seed();
 	d->b = b;
 	return ERR_OK;
 }

@@ -31,46 +31,6 @@ struct ingest {
 	bool bad_content; /* the error is in a profile, not in the request */
 };
 
-/* ---- what is costed ---- */
-
-/* Ends of names, and what their values are. */
-static const struct cost {
-	const char *end, *name, *type, *unit;
-	bool samples; /* values are samples at a rate */
-	bool level;
-} costs[] = {
-	{ "cpu", "process_cpu", "cpu", "nanoseconds", true, false },
-	{ "itimer", "process_cpu", "cpu", "nanoseconds", true, false },
-	{ "wall", "wall", "wall", "nanoseconds", true, false },
-	{ "alloc_objects", "memory", "alloc_objects", "count", false, false },
-	{ "alloc_space", "memory", "alloc_space", "bytes", false, false },
-	{ "inuse_objects", "memory", "inuse_objects", "count", false, true },
-	{ "inuse_space", "memory", "inuse_space", "bytes", false, true },
-	{ "goroutines", "goroutine", "goroutine", "count", false, true },
-	{ "mutex_count", "mutex", "contentions", "count", false, false },
-	{ "mutex_duration", "mutex", "delay", "nanoseconds", false, false },
-	{ "lock_count", "mutex", "contentions", "count", false, false },
-	{ "lock_duration", "mutex", "delay", "nanoseconds", false, false },
-	{ "block_count", "block", "contentions", "count", false, false },
-	{ "block_duration", "block", "delay", "nanoseconds", false, false },
-	{ "exceptions", "exceptions", "exceptions", "count", false, false },
-};
-
-/* Takes the end off the name. */
-static const struct cost *cost_of(struct str *app)
-{
-	for (size_t i = 0; i < sizeof(costs) / sizeof(costs[0]); i++) {
-		struct str end = str_of(costs[i].end);
-
-		if (app->len > end.len + 1 && str_has_suffix(*app, end) &&
-			app->ptr[app->len - end.len - 1] == '.') {
-			app->len -= end.len + 1;
-			return &costs[i];
-		}
-	}
-	return &costs[0];
-}
-
 /* ---- parameters ---- */
 
 static enum err_code read_time(
@@ -141,35 +101,36 @@ static enum err_code room(struct ingest *g, size_t n, struct err *err)
 
 /* ---- forms of profiles ---- */
 
+/* Of levels each value stands for a time, of all others for what happened in it. */
+static enum value_kind kind_of(struct str type)
+{
+	return str_has_prefix(type, STR("inuse_")) ||
+		str_has_prefix(type, STR("goroutine")) ? KIND_GAUGE : KIND_DELTA;
+}
+
 static enum err_code take_folded(struct ingest *g, struct str raw, struct err *err)
 {
-	const struct cost *c = cost_of(&g->name.app);
-	struct folded_meaning m = { .type = str_of(c->type),
-		.unit = str_of(c->unit),
-		.scale = c->samples ? (int64_t)(1000000000 / g->rate_hz) : 1,
-		.duration_nanos = g->from_ns && g->until_ns ? g->until_ns - g->from_ns : 0 };
 	enum folded_format format = folded_format_of(http_param(g->in, "format"), g->in->content_type);
 	enum value_kind *kind = arena_array(&g->t->arena, enum value_kind, 1);
+	struct ingest_kind costs;
 	struct folded_profile *v;
+	struct folded_meaning m;
 	enum err_code rc;
 	uint32_t n;
 
-	if (c->samples) {
-		m.period_type = m.type;
-		m.period_unit = m.unit;
-		m.period = m.scale;
-	}
-	g->bad_content = true;
 	if (!kind)
 		return arena_fail(&g->t->arena, "request", err);
-	*kind = c->level ? KIND_GAUGE : KIND_DELTA;
+	(void)ingest_kind_of(&g->name.app, &costs);
+	ingest_meaning(&costs, (uint32_t)g->rate_hz, &m);
+	*kind = kind_of(m.type);
+	g->bad_content = true;
 	if ((rc = folded_decode(&g->t->arena, format, raw, &m, &pprof_limits_default, &v, &n, err)))
 		return rc;
 	g->bad_content = false;
 	if ((rc = room(g, n, err)))
 		return rc;
 	for (uint32_t i = 0; i < n && !rc; i++)
-		rc = add(g, str_of(c->name), v[i].profile, kind, err);
+		rc = add(g, costs.profile, v[i].profile, kind, err);
 	return rc;
 }
 
