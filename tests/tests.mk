@@ -189,7 +189,7 @@ TSAN_LEAVES := $(patsubst %,tests/tsdb/%_test.c,columns/accum block/block block/
 	tests/promql/changed/changed_sim_test.c tests/web/api/many_values_test.c
 test-tsan:
 	@$(MAKE) --no-print-directory MODE=tsan BUILD=$(BUILD)/tsan \
-		UNIT_ROOMS="$(filter-out proto proto/report cmd,$(ROOMS))" UNIT_LEAVES="$(TSAN_LEAVES)" unit
+		UNIT_ROOMS="$(filter-out proto proto/report proto/otlp cmd,$(ROOMS))" UNIT_LEAVES="$(TSAN_LEAVES)" unit
 test-fuzz:
 	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_TEST_SECONDS)

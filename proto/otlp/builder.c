@@ -165,6 +165,9 @@ static enum err_code find_build_id(struct otlp_decoder *d, struct otlp_mapping *
 	struct otlp_attribute a;
 	enum err_code rc;
 
+	if (m->attributes.n > d->limits->attributes_max)
+		return otlp_reject(d, ERR_LIMIT,
+			"a mapping has more than %" PRIu32 " attributes, the limit", d->limits->attributes_max);
 	for (uint32_t i = 0; i < m->attributes.n; i++) {
 		if ((rc = otlp_entry_attribute(d, d->d.indices[m->attributes.first + i], &a)))
 			return rc;
@@ -286,7 +289,25 @@ static enum err_code use_lines(struct otlp_decoder *d, const struct otlp_locatio
 	return ERR_OK;
 }
 
-static enum err_code use_location(struct otlp_decoder *d, uint32_t index, uint32_t *out)
+/* A line whose function is in the profile, or will be now, as most locations have one of. */
+static inline enum err_code use_line(struct otlp_decoder *d, const struct otlp_location *l)
+{
+	struct otlp_builder *b = d->b;
+	struct pprof *p = &b->p;
+	struct pprof_line *line;
+
+	if (l->lines.n != 1 || p->lines_n == b->lines_cap || d->frames_n >= d->limits->frames_max)
+		return l->lines.n ? use_lines(d, l) : ERR_OK;
+	d->frames_n++;
+	line = &p->lines[p->lines_n++];
+	*line = d->d.lines[l->lines.first];
+	return use_function(d, line->function, &line->function);
+}
+
+/* There is room for the location. Apart from the loop that calls it, which so keeps its registers.
+ */
+static __attribute__((noinline)) enum err_code use_location(
+	struct otlp_decoder *d, uint32_t index, uint32_t *out)
 {
 	struct otlp_builder *b = d->b;
 	struct pprof *p = &b->p;
@@ -298,13 +319,11 @@ static enum err_code use_location(struct otlp_decoder *d, uint32_t index, uint32
 		return otlp_reject(d, ERR_INVALID, "no location %" PRIu32 ", locationTable has %" PRIu32,
 			index, d->d.locations_n);
 	l = &d->d.locations[index];
-	if (!arena_array_room(d->a, &p->locations, p->locations_n, 1, &b->locations_cap))
-		return otlp_no_memory(d);
 	to = &p->locations[p->locations_n];
 	*to = (struct pprof_location){
 		.address = l->address, .line_first = p->lines_n, .line_n = l->lines.n
 	};
-	if ((rc = use_mapping(d, l->mapping, &to->mapping)) || (rc = use_lines(d, l)))
+	if ((rc = use_mapping(d, l->mapping, &to->mapping)) || (rc = use_line(d, l)))
 		return rc;
 	*out = p->locations_n++;
 	b->locations[index] = (struct number){ b->epoch, *out };
@@ -337,7 +356,7 @@ static enum err_code add_label(struct otlp_decoder *d, uint32_t index)
 	return ERR_OK;
 }
 
-static enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
+static __attribute__((noinline)) enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
 {
 	struct otlp_builder *b = d->b;
 	struct pprof *p = &b->p;
@@ -355,9 +374,12 @@ static enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
 	if (s.n > d->limits->stack_depth_max)
 		return otlp_reject(
 			d, ERR_LIMIT, "%" PRIu32 " frames, limit %" PRIu32, s.n, d->limits->stack_depth_max);
+	if (!s.n)
+		return ERR_OK;
 	if ((rc = count_frames(d, s.n)))
 		return rc;
-	if (!arena_array_room(d->a, &p->location_ids, p->location_ids_n, s.n, &b->location_ids_cap))
+	if (!arena_array_room(d->a, &p->location_ids, p->location_ids_n, s.n, &b->location_ids_cap) ||
+		!arena_array_room(d->a, &p->locations, p->locations_n, s.n, &b->locations_cap))
 		return otlp_no_memory(d);
 	from = d->d.indices + s.first;
 	to = p->location_ids + p->location_ids_n;
@@ -516,7 +538,6 @@ static void set_has(struct pprof *p)
 {
 	for (uint32_t i = 0; i < p->locations_n; i++) {
 		const struct pprof_location *l = &p->locations[i];
-		const struct pprof_line *lines = &p->lines[l->line_first];
 		struct pprof_mapping *m;
 
 		if (l->mapping == PPROF_NONE)
@@ -525,11 +546,12 @@ static void set_has(struct pprof *p)
 		m->has_functions &= l->line_n > 0;
 		m->has_inline_frames |= l->line_n > 1;
 		for (uint32_t k = 0; k < l->line_n; k++) {
-			const struct pprof_function *f = &p->functions[lines[k].function];
+			const struct pprof_line *line = &p->lines[l->line_first + k];
+			const struct pprof_function *f = &p->functions[line->function];
 
 			m->has_functions &= (f->name | f->system_name) != 0;
 			m->has_filenames |= f->filename != 0;
-			m->has_line_numbers |= lines[k].line != 0;
+			m->has_line_numbers |= line->line != 0;
 		}
 	}
 }
