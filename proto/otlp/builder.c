@@ -6,6 +6,8 @@
 #include "proto/otlp/builder.h"
 
 #define SLOTS_FIRST 256u
+#define TAKE_PROFILES 8u /* that there is room for at once */
+#define TAKE_MAX 1024u /* items of a profile; larger arrays grow by themselves */
 /* Drawn once: no sender can choose samples whose hashes collide. Early in boot it is an address. */
 static uint64_t hash_seed(const void *address)
 {
@@ -294,19 +296,43 @@ static void set_has(struct pprof *p)
 	}
 }
 
-/* Copies an array; false: no memory. */
-static bool copy(struct arena *a, void *array, size_t n, size_t size)
+/*
+ * The profile keeps the items of an array, and the next one gets the room behind them. Where that
+ * is likely too little there is room for some more profiles, so that few arrays grow.
+ */
+static bool take(struct arena *a, void *array, uint32_t n, uint32_t *cap, size_t size)
 {
-	void *from, *to = arena_alloc_raw(a, n, size);
+	char *v;
 
-	memcpy(&from, array, sizeof(from));
-	if (to && n)
-		memcpy(to, from, n * size);
-	memcpy(array, &to, sizeof(to));
-	return to;
+	memcpy(&v, array, sizeof(v));
+	if (!v)
+		return true;
+	v += n * size;
+	*cap -= n;
+	if (*cap < n && n <= TAKE_MAX) {
+		*cap = n * TAKE_PROFILES;
+		if (!(v = arena_alloc_raw(a, *cap, size)))
+			return false;
+	}
+	memcpy(array, &v, sizeof(v));
+	return true;
 }
 
-#define COPY(a, items, n) copy((a), &(items), (n), sizeof(*(items)))
+#define TAKE(a, items, n, cap) take((a), &(items), (n), &(cap), sizeof(*(items)))
+
+static bool take_all(struct arena *a, struct otlp_builder *b)
+{
+	struct pprof *p = &b->p;
+
+	return TAKE(a, p->strings, p->strings_n, b->strings_cap) &&
+		TAKE(a, p->functions, p->functions_n, b->functions_cap) &&
+		TAKE(a, p->mappings, p->mappings_n, b->mappings_cap) &&
+		TAKE(a, p->locations, p->locations_n, b->locations_cap) &&
+		TAKE(a, p->lines, p->lines_n, b->lines_cap) &&
+		TAKE(a, p->samples, p->samples_n, b->samples_cap) &&
+		TAKE(a, p->location_ids, p->location_ids_n, b->location_ids_cap) &&
+		TAKE(a, p->labels, p->labels_n, b->labels_cap);
+}
 
 enum err_code otlp_builder_finish(
 	struct otlp_decoder *d, const struct otlp_types *types, struct otlp_profile *out)
@@ -336,10 +362,7 @@ enum err_code otlp_builder_finish(
 		return otlp_no_memory(d);
 	if ((rc = set_values(d, p, out->links, is_cpu)))
 		return rc;
-	if (!COPY(d->a, p->strings, p->strings_n) || !COPY(d->a, p->functions, p->functions_n) ||
-		!COPY(d->a, p->mappings, p->mappings_n) || !COPY(d->a, p->locations, p->locations_n) ||
-		!COPY(d->a, p->lines, p->lines_n) || !COPY(d->a, p->samples, p->samples_n) ||
-		!COPY(d->a, p->location_ids, p->location_ids_n) || !COPY(d->a, p->labels, p->labels_n))
+	if (!take_all(d->a, d->b))
 		return otlp_no_memory(d);
 	assert(p->strings_n && !p->strings[0].len);
 	out->pprof = p;

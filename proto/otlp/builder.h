@@ -1,10 +1,12 @@
 /*
  * The pprof profile at hand, shared by builder.c and elements.c. Private to both.
  *
- * Arrays are scratch that all profiles of a request share; a finished profile is a copy of exact
- * size. For each table of the dictionary there is an array of numbers, which says under which
- * index an element is in the profile. A number is valid if it has the epoch of the profile, so
- * nothing is cleared between profiles, and a profile costs what it uses.
+ * Arrays are in the arena. A finished profile keeps its items, and the next one goes on behind
+ * them; one that is left out gives its room to the next.
+ *
+ * For each table of the dictionary there is an array of numbers, which says under which index an
+ * element is in the profile. A number is valid if it has the epoch of the profile, so nothing is
+ * cleared between profiles, and a profile costs what it uses.
  */
 #ifndef PROTO_OTLP_BUILDER_H
 #define PROTO_OTLP_BUILDER_H
