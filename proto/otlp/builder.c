@@ -1,43 +1,12 @@
-/*
- * The pprof profile at hand: takes from the dictionary what its samples use, and merges samples.
- *
- * Arrays are scratch that all profiles of a request share; a finished profile is a copy of exact
- * size. For each table of the dictionary there is an array of numbers, which says under which
- * index an element is in the profile. A number is valid if it has the epoch of the profile, so
- * nothing is cleared between profiles, and a profile costs what it uses.
- */
+/* The pprof profile at hand: merges samples, and is finished. */
 #include <assert.h>
 #include <inttypes.h>
 
-#include "proto/otlp/decoder.h"
+#include "proto/otlp/builder.h"
 
 #define SLOTS_FIRST 256u
-
-struct number {
-	uint32_t epoch, id;
-};
-
-struct label_number {
-	uint32_t epoch, key, str, unit;
-};
-
-struct row {
-	uint64_t hash;
-	uint32_t stack, link;
-	int64_t value;
-};
-
-struct otlp_builder {
-	uint32_t epoch; /* of the profile at hand; the first is 1 */
-	struct number *strings, *functions, *mappings, *locations; /* by the dictionary's */
-	struct label_number *labels; /* by the dictionary's attributes */
-	struct pprof p; /* without values */
-	struct row *rows; /* of p.samples */
-	uint32_t *attributes; /* of p.labels */
-	uint32_t *slots, slots_n; /* sample + 1 by hash; 0: free */
-	uint32_t strings_cap, functions_cap, mappings_cap, locations_cap, lines_cap, samples_cap;
-	uint32_t location_ids_cap, labels_cap, rows_cap, attributes_cap;
-};
+#define TAKE_PROFILES 8u /* that there is room for at once */
+#define TAKE_MAX 1024u /* items of a profile; larger arrays grow by themselves */
 
 enum err_code otlp_builder_open(struct otlp_decoder *d)
 {
@@ -88,215 +57,6 @@ void otlp_builder_begin(struct otlp_decoder *d)
 }
 
 /* ------------------------------------------------------------------------------------------------
- * Elements of the dictionary. */
-
-static enum err_code add_string(struct otlp_decoder *d, struct str s, uint32_t *out)
-{
-	struct otlp_builder *b = d->b;
-	struct pprof *p = &b->p;
-
-	if (!arena_array_room(d->a, &p->strings, p->strings_n, 2, &b->strings_cap))
-		return otlp_no_memory(d);
-	if (!p->strings_n)
-		p->strings[p->strings_n++] = STR("");
-	*out = 0;
-	if (s.len) {
-		p->strings[p->strings_n] = s;
-		*out = p->strings_n++;
-	}
-	return ERR_OK;
-}
-
-static enum err_code new_string(
-	struct otlp_decoder *d, uint32_t index, const char *what, uint32_t *out)
-{
-	struct otlp_builder *b = d->b;
-	struct pprof *p = &b->p;
-	enum err_code rc;
-	struct str s;
-
-	if (index < d->d.strings_n && p->strings_n && p->strings_n < b->strings_cap &&
-		d->d.strings[index].len) { /* nearly always */
-		p->strings[p->strings_n] = d->d.strings[index];
-		*out = p->strings_n++;
-	} else if ((rc = otlp_string(d, index, what, &s)) || (rc = add_string(d, s, out))) {
-		return rc;
-	}
-	b->strings[index] = (struct number){ b->epoch, *out };
-	return ERR_OK;
-}
-
-static inline enum err_code use_string(
-	struct otlp_decoder *d, uint32_t index, const char *what, uint32_t *out)
-{
-	const struct otlp_builder *b = d->b;
-
-	*out = 0;
-	if (!index)
-		return ERR_OK;
-	if (index >= d->d.strings_n || b->strings[index].epoch != b->epoch)
-		return new_string(d, index, what, out);
-	*out = b->strings[index].id;
-	return ERR_OK;
-}
-
-/* The best of the ids that a mapping has: GNU's, Go's, else a hash of the file. */
-static enum err_code find_build_id(struct otlp_decoder *d, struct otlp_mapping *m)
-{
-	static const char *const keys[] = { "process.executable.build_id.gnu",
-		"process.executable.build_id.go", "process.executable.build_id.htlhash",
-		"process.executable.build_id.profiling" };
-	size_t best = sizeof(keys) / sizeof(keys[0]);
-	struct otlp_attribute a;
-	enum err_code rc;
-
-	for (uint32_t i = 0; i < m->attributes.n; i++) {
-		if ((rc = otlp_entry_attribute(d, d->d.indices[m->attributes.first + i], &a)))
-			return rc;
-		for (size_t k = 0; k < best; k++)
-			if (str_is(a.key, keys[k]) && a.text.len) {
-				m->build_id = a.text;
-				best = k;
-			}
-	}
-	m->build_id_known = true;
-	return ERR_OK;
-}
-
-static enum err_code new_mapping(struct otlp_decoder *d, uint32_t index, uint32_t *out)
-{
-	struct otlp_builder *b = d->b;
-	struct pprof *p = &b->p;
-	struct pprof_mapping *to;
-	struct otlp_mapping *m;
-	enum err_code rc;
-
-	if (index >= d->d.mappings_n)
-		return otlp_reject(d, ERR_INVALID, "no mapping %" PRIu32 ", mappingTable has %" PRIu32,
-			index, d->d.mappings_n);
-	m = &d->d.mappings[index];
-	if (!m->build_id_known && (rc = find_build_id(d, m)))
-		return rc;
-	if (!arena_array_room(d->a, &p->mappings, p->mappings_n, 1, &b->mappings_cap))
-		return otlp_no_memory(d);
-	to = &p->mappings[p->mappings_n];
-	*to = (struct pprof_mapping){
-		.start = m->start, .limit = m->limit, .offset = m->offset, .has_functions = true
-	};
-	if ((rc = use_string(d, m->filename, "mapping.filenameStrindex", &to->filename)) ||
-		(rc = add_string(d, m->build_id, &to->build_id)))
-		return rc;
-	*out = p->mappings_n++;
-	b->mappings[index] = (struct number){ b->epoch, *out };
-	return ERR_OK;
-}
-
-static inline enum err_code use_mapping(struct otlp_decoder *d, uint32_t index, uint32_t *out)
-{
-	const struct otlp_builder *b = d->b;
-
-	*out = PPROF_NONE;
-	if (!index)
-		return ERR_OK;
-	if (index >= d->d.mappings_n || b->mappings[index].epoch != b->epoch)
-		return new_mapping(d, index, out);
-	*out = b->mappings[index].id;
-	return ERR_OK;
-}
-
-static enum err_code new_function(struct otlp_decoder *d, uint32_t index, uint32_t *out)
-{
-	static const struct otlp_function none;
-	struct otlp_builder *b = d->b;
-	struct pprof *p = &b->p;
-	const struct otlp_function *f = &none;
-	struct pprof_function *to;
-	enum err_code rc;
-
-	if (index < d->d.functions_n)
-		f = &d->d.functions[index];
-	else if (index)
-		return otlp_reject(d, ERR_INVALID, "no function %" PRIu32 ", functionTable has %" PRIu32,
-			index, d->d.functions_n);
-	if (!arena_array_room(d->a, &p->functions, p->functions_n, 1, &b->functions_cap))
-		return otlp_no_memory(d);
-	to = &p->functions[p->functions_n];
-	to->start_line = f->start_line;
-	if ((rc = use_string(d, f->name, "function.nameStrindex", &to->name)) ||
-		(rc = use_string(d, f->system_name, "function.systemNameStrindex", &to->system_name)) ||
-		(rc = use_string(d, f->filename, "function.filenameStrindex", &to->filename)))
-		return rc;
-	*out = p->functions_n++;
-	if (index < d->d.functions_n)
-		b->functions[index] = (struct number){ b->epoch, *out };
-	return ERR_OK;
-}
-
-static inline enum err_code use_function(struct otlp_decoder *d, uint32_t index, uint32_t *out)
-{
-	const struct otlp_builder *b = d->b;
-
-	if (index >= d->d.functions_n || b->functions[index].epoch != b->epoch)
-		return new_function(d, index, out);
-	*out = b->functions[index].id;
-	return ERR_OK;
-}
-
-/* Few bytes may name a long stack, in every sample of every profile. */
-static enum err_code count_frames(struct otlp_decoder *d, uint32_t n)
-{
-	d->frames_n += n;
-	return d->frames_n > d->limits->frames_max ?
-		otlp_too_many(d, d->limits->frames_max, "frames and lines in its profiles") :
-		ERR_OK;
-}
-
-static enum err_code use_lines(struct otlp_decoder *d, const struct otlp_location *l)
-{
-	struct otlp_builder *b = d->b;
-	struct pprof *p = &b->p;
-	enum err_code rc;
-
-	if ((rc = count_frames(d, l->lines.n)))
-		return rc;
-	if (!arena_array_room(d->a, &p->lines, p->lines_n, l->lines.n, &b->lines_cap))
-		return otlp_no_memory(d);
-	for (uint32_t i = 0; i < l->lines.n; i++) {
-		struct pprof_line line = d->d.lines[l->lines.first + i];
-
-		if ((rc = use_function(d, line.function, &line.function)))
-			return rc;
-		p->lines[p->lines_n++] = line;
-	}
-	return ERR_OK;
-}
-
-static enum err_code use_location(struct otlp_decoder *d, uint32_t index, uint32_t *out)
-{
-	struct otlp_builder *b = d->b;
-	struct pprof *p = &b->p;
-	const struct otlp_location *l;
-	struct pprof_location *to;
-	enum err_code rc;
-
-	if (index >= d->d.locations_n)
-		return otlp_reject(d, ERR_INVALID, "no location %" PRIu32 ", locationTable has %" PRIu32,
-			index, d->d.locations_n);
-	l = &d->d.locations[index];
-	if (!arena_array_room(d->a, &p->locations, p->locations_n, 1, &b->locations_cap))
-		return otlp_no_memory(d);
-	to = &p->locations[p->locations_n];
-	*to = (struct pprof_location){
-		.address = l->address, .line_first = p->lines_n, .line_n = l->lines.n
-	};
-	if ((rc = use_mapping(d, l->mapping, &to->mapping)) || (rc = use_lines(d, l)))
-		return rc;
-	*out = p->locations_n++;
-	b->locations[index] = (struct number){ b->epoch, *out };
-	return ERR_OK;
-}
-
-/* ------------------------------------------------------------------------------------------------
  * Samples. */
 
 static enum err_code add_label(struct otlp_decoder *d, uint32_t index)
@@ -309,9 +69,9 @@ static enum err_code add_label(struct otlp_decoder *d, uint32_t index)
 	enum err_code rc;
 
 	if (n->epoch != b->epoch) {
-		if ((rc = use_string(d, d->d.attributes[index].key, "keyStrindex", &n->key)) ||
-			(rc = add_string(d, is_number ? a->unit : STR(""), &n->unit)) ||
-				(rc = add_string(d, is_number ? STR("") : a->text, &n->str)))
+		if ((rc = otlp_use_string(d, d->d.attributes[index].key, "keyStrindex", &n->key)) ||
+			(rc = otlp_add_string(d, is_number ? a->unit : STR(""), &n->unit)) ||
+				(rc = otlp_add_string(d, is_number ? STR("") : a->text, &n->str)))
 			return rc;
 		n->epoch = b->epoch;
 	}
@@ -322,7 +82,7 @@ static enum err_code add_label(struct otlp_decoder *d, uint32_t index)
 	return ERR_OK;
 }
 
-static enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
+static __attribute__((noinline)) enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
 {
 	struct otlp_builder *b = d->b;
 	struct pprof *p = &b->p;
@@ -340,9 +100,12 @@ static enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
 	if (s.n > d->limits->stack_depth_max)
 		return otlp_reject(
 			d, ERR_LIMIT, "%" PRIu32 " frames, limit %" PRIu32, s.n, d->limits->stack_depth_max);
-	if ((rc = count_frames(d, s.n)))
+	if (!s.n)
+		return ERR_OK;
+	if ((rc = otlp_count_frames(d, s.n)))
 		return rc;
-	if (!arena_array_room(d->a, &p->location_ids, p->location_ids_n, s.n, &b->location_ids_cap))
+	if (!arena_array_room(d->a, &p->location_ids, p->location_ids_n, s.n, &b->location_ids_cap) ||
+		!arena_array_room(d->a, &p->locations, p->locations_n, s.n, &b->locations_cap))
 		return otlp_no_memory(d);
 	from = d->d.indices + s.first;
 	to = p->location_ids + p->location_ids_n;
@@ -351,7 +114,7 @@ static enum err_code add_frames(struct otlp_decoder *d, uint32_t stack)
 
 		if (index < n && numbers[index].epoch == epoch)
 			to[i] = numbers[index].id;
-		else if ((rc = use_location(d, index, &to[i])))
+		else if ((rc = otlp_use_location(d, index, &to[i])))
 			return rc;
 	}
 	p->location_ids_n += s.n;
@@ -461,8 +224,8 @@ static enum err_code set_types(
 
 	*is_cpu = types->period > 0;
 	for (int i = 0; i < 4; i++) {
-		if ((rc = use_string(d, indexes[i], i < 2 ? "sampleType" : "periodType", &own[i])) ||
-			(!b->p.strings_n && (rc = add_string(d, STR(""), &own[i]))))
+		if ((rc = otlp_use_string(d, indexes[i], i < 2 ? "sampleType" : "periodType", &own[i])) ||
+			(!b->p.strings_n && (rc = otlp_add_string(d, STR(""), &own[i]))))
 			return rc;
 		*is_cpu = *is_cpu && str_is(b->p.strings[own[i]], names[i]);
 	}
@@ -501,7 +264,6 @@ static void set_has(struct pprof *p)
 {
 	for (uint32_t i = 0; i < p->locations_n; i++) {
 		const struct pprof_location *l = &p->locations[i];
-		const struct pprof_line *lines = &p->lines[l->line_first];
 		struct pprof_mapping *m;
 
 		if (l->mapping == PPROF_NONE)
@@ -510,28 +272,53 @@ static void set_has(struct pprof *p)
 		m->has_functions &= l->line_n > 0;
 		m->has_inline_frames |= l->line_n > 1;
 		for (uint32_t k = 0; k < l->line_n; k++) {
-			const struct pprof_function *f = &p->functions[lines[k].function];
+			const struct pprof_line *line = &p->lines[l->line_first + k];
+			const struct pprof_function *f = &p->functions[line->function];
 
 			m->has_functions &= (f->name | f->system_name) != 0;
 			m->has_filenames |= f->filename != 0;
-			m->has_line_numbers |= lines[k].line != 0;
+			m->has_line_numbers |= line->line != 0;
 		}
 	}
 }
 
-/* Copies an array; false: no memory. */
-static bool copy(struct arena *a, void *array, size_t n, size_t size)
+/*
+ * The profile keeps the items of an array, and the next one gets the room behind them. Where that
+ * is likely too little there is room for some more profiles, so that few arrays grow.
+ */
+static bool take(struct arena *a, void *array, uint32_t n, uint32_t *cap, size_t size)
 {
-	void *from, *to = arena_alloc_raw(a, n, size);
+	char *v;
 
-	memcpy(&from, array, sizeof(from));
-	if (to && n)
-		memcpy(to, from, n * size);
-	memcpy(array, &to, sizeof(to));
-	return to;
+	memcpy(&v, array, sizeof(v));
+	if (!v)
+		return true;
+	v += n * size;
+	*cap -= n;
+	if (*cap < n && n <= TAKE_MAX) {
+		*cap = n * TAKE_PROFILES;
+		if (!(v = arena_alloc_raw(a, *cap, size)))
+			return false;
+	}
+	memcpy(array, &v, sizeof(v));
+	return true;
 }
 
-#define COPY(a, items, n) copy((a), &(items), (n), sizeof(*(items)))
+#define TAKE(a, items, n, cap) take((a), &(items), (n), &(cap), sizeof(*(items)))
+
+static bool take_all(struct arena *a, struct otlp_builder *b)
+{
+	struct pprof *p = &b->p;
+
+	return TAKE(a, p->strings, p->strings_n, b->strings_cap) &&
+		TAKE(a, p->functions, p->functions_n, b->functions_cap) &&
+		TAKE(a, p->mappings, p->mappings_n, b->mappings_cap) &&
+		TAKE(a, p->locations, p->locations_n, b->locations_cap) &&
+		TAKE(a, p->lines, p->lines_n, b->lines_cap) &&
+		TAKE(a, p->samples, p->samples_n, b->samples_cap) &&
+		TAKE(a, p->location_ids, p->location_ids_n, b->location_ids_cap) &&
+		TAKE(a, p->labels, p->labels_n, b->labels_cap);
+}
 
 enum err_code otlp_builder_finish(
 	struct otlp_decoder *d, const struct otlp_types *types, struct otlp_profile *out)
@@ -561,10 +348,7 @@ enum err_code otlp_builder_finish(
 		return otlp_no_memory(d);
 	if ((rc = set_values(d, p, out->links, is_cpu)))
 		return rc;
-	if (!COPY(d->a, p->strings, p->strings_n) || !COPY(d->a, p->functions, p->functions_n) ||
-		!COPY(d->a, p->mappings, p->mappings_n) || !COPY(d->a, p->locations, p->locations_n) ||
-		!COPY(d->a, p->lines, p->lines_n) || !COPY(d->a, p->samples, p->samples_n) ||
-		!COPY(d->a, p->location_ids, p->location_ids_n) || !COPY(d->a, p->labels, p->labels_n))
+	if (!take_all(d->a, d->b))
 		return otlp_no_memory(d);
 	assert(p->strings_n && !p->strings[0].len);
 	out->pprof = p;

@@ -255,7 +255,7 @@ static enum err_code add_link(struct otlp_decoder *d, wire_pos at, wire_pos end)
 static enum err_code add_attribute(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	struct otlp_dictionary *t = &d->d;
-	struct otlp_entry e = { 0 };
+	struct otlp_entry e = { .value = STR("") };
 	struct otlp_field f;
 
 	while (at < end) {

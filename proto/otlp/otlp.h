@@ -87,9 +87,9 @@ struct otlp_limits {
 	uint32_t profiles_max; /* of a request; resources and scopes too */
 	uint32_t samples_max; /* of a request */
 	uint32_t elements_max; /* of each table of the dictionary */
-	uint32_t frames_max; /* of all samples of a request together, as pprof keeps them */
+	uint32_t frames_max; /* and lines, of all profiles of a request together */
 	uint32_t stack_depth_max;
-	uint32_t attributes_max; /* of one resource, profile or sample */
+	uint32_t attributes_max; /* of one resource, profile, sample or mapping */
 	uint32_t text_bytes_max; /* of an attribute that is an array or a map */
 	size_t arena_bytes_max; /* for the caller's arena */
 };

@@ -290,5 +290,5 @@ enum err_code otlp_decode(struct arena *a, struct str raw, const struct otlp_opt
 	if (raw.len > options->limits->raw_bytes_max || raw.len > INT32_MAX)
 		return err_set(err, ERR_LIMIT, "request is %zu bytes inflated, limit %zu", raw.len,
 			options->limits->raw_bytes_max);
-	return otlp_decode_wire(a, raw, false, options, out, err);
+	return otlp_decode_wire(a, raw.len ? raw : STR(""), false, options, out, err);
 }
