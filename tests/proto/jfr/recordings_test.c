@@ -45,6 +45,11 @@ TEST(async_profiler_wall_and_malloc)
 	check_recording("wall");
 }
 
+TEST(async_profiler_2)
+{
+	check_recording("old");
+}
+
 TEST(pyroscope_agent)
 {
 	check_recording("agent");

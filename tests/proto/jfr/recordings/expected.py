@@ -74,33 +74,35 @@ def settings(events):
             own["ns"] = int(n) * UNITS[unit]
     cpu = own.get("ns") or int(own.get("interval", 0))
     wall = int(own.get("wall", 0)) or (cpu if own.get("event") == "wall" else 0)
-    return cpu, wall
+    return cpu, wall, own.get("event") == "wall"
 
 
 def main(recording, cpu_ns=0):
-    cpu, wall = settings(jfr("--events", "jdk.ActiveSetting", recording))
+    cpu, wall, executions_are_wall = settings(jfr("--events", "jdk.ActiveSetting", recording))
     cpu = int(cpu_ns) or cpu
     profiles = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
     counts, truncated, unknown = collections.Counter(), collections.Counter(), collections.Counter()
-    for e in jfr("--events", ",".join(EVENTS), recording):
-        profile, field = EVENTS[e["type"]]
-        values = e["values"]
-        if e["type"] == "jdk.ExecutionSample" and values["state"] == "STATE_SLEEPING":
-            continue
-        value = values[field] if field else 0
-        if field == "duration":
-            value = nanoseconds(value)
-        count = 1
-        if e["type"] == "jdk.ExecutionSample":
-            count = cpu
-        elif e["type"] == "profiler.WallClockSample":
-            count, value = value * wall, 0
-        row = profiles[profile][stack(e)]
+
+    def add(profile, event, count, value):
+        row = profiles[profile][stack(event)]
         row[0] += count
         row[1] += value
         counts[profile] += 1
-        truncated[profile] += values["stackTrace"] is not None and values["stackTrace"]["truncated"]
-        unknown[profile] += not frames(e)
+        truncated[profile] += bool(frames(event)) and event["values"]["stackTrace"]["truncated"]
+        unknown[profile] += not frames(event)
+
+    for e in jfr("--events", ",".join(EVENTS), recording):
+        profile, field = EVENTS[e["type"]]
+        value = e["values"][field] if field else 0
+        if e["type"] == "jdk.ExecutionSample":
+            if e["values"]["state"] != "STATE_SLEEPING":
+                add(profile, e, cpu, 0)
+            if executions_are_wall:
+                add("wall wall", e, wall, 0)
+        elif e["type"] == "profiler.WallClockSample":
+            add(profile, e, value * wall, 0)
+        else:
+            add(profile, e, 1, nanoseconds(value) if field == "duration" else value)
     for profile, stacks in sorted(profiles.items()):
         columns = len(profile.split()) - 1
         print("%s: %d events, %d truncated, %d without stack" % (profile, counts[profile], truncated[profile],
