@@ -203,38 +203,3 @@ TEST(profiles_are_sound)
 	buf_release(&body);
 	arena_release(&a);
 }
-
-/* Cut at every byte, and each byte changed: an error with a message, or a whole answer. */
-TEST(damage)
-{
-	struct jfr_file *f;
-	struct str raw;
-	struct arena a, work;
-	struct err err;
-	size_t accepted = 0;
-	char *copy;
-
-	arena_init(&a, 0);
-	arena_init(&work, 64 << 20);
-	raw = recording(&a, "agent.jfr");
-	copy = arena_strndup(&a, raw.ptr, raw.len);
-	for (size_t len = 0; len < raw.len; len += CHECK_STEP) {
-		arena_reset(&work);
-		err.msg[0] = '\0';
-		CHECK(jfr_decode(&work, (struct str){ copy, len }, &options, &f, &err) == ERR_INVALID);
-		CHECK(err.msg[0]);
-	}
-	for (size_t i = 0; i < raw.len; i += CHECK_STEP) {
-		copy[i] ^= (char)(i % 2 ? 0x80 : 0x01);
-		arena_reset(&work);
-		err.msg[0] = '\0';
-		if (!jfr_decode(&work, (struct str){ copy, raw.len }, &options, &f, &err))
-			accepted++;
-		else
-			CHECK(err.msg[0]);
-		copy[i] = raw.ptr[i];
-	}
-	CHECK(accepted < raw.len);
-	arena_release(&work);
-	arena_release(&a);
-}
