@@ -153,28 +153,40 @@ struct jfr_label_set {
 	uint32_t first, n; /* of decoder.labels, by key */
 };
 
-enum jfr_profile_kind {
+/* What an event counts: one or two columns of a profile. Those of one profile are neighbours. */
+enum jfr_cost {
+	COST_CPU,
+	COST_WALL,
+	COST_IN_TLAB,
+	COST_OUT_TLAB,
+	COST_ALLOC_SAMPLE,
+	COST_MALLOC,
+	COST_LIVE,
+	COST_MUTEX,
+	COST_BLOCK,
+	COSTS
+};
+
+enum jfr_kind_of_profile {
 	PROFILE_CPU,
 	PROFILE_WALL,
-	PROFILE_IN_TLAB,
-	PROFILE_OUT_TLAB,
+	PROFILE_MEMORY,
 	PROFILE_MUTEX,
 	PROFILE_BLOCK,
-	PROFILE_LIVE,
-	PROFILE_ALLOC_SAMPLE,
-	PROFILE_MALLOC,
 	PROFILES
 };
 
+#define JFR_COLUMNS_MAX (2 * (COST_LIVE - COST_IN_TLAB + 1)) /* of one profile */
+
 /* Without padding: hashed and compared as bytes. */
 struct jfr_row_key {
-	uint32_t kind, stack, labels, span_name; /* labels: a set; span_name: a name */
+	uint32_t profile, stack, labels, span_name; /* labels: a set; span_name: a name */
 	uint64_t span, trace_high, trace_low;
 };
 
 struct jfr_row {
 	struct jfr_row_key key;
-	int64_t values[2];
+	int64_t values[JFR_COLUMNS_MAX]; /* two of each cost */
 };
 
 /* A string or a context of the snapshot: its message's bytes until it is needed. */
@@ -230,6 +242,7 @@ struct jfr_decoder {
 	bool event_is_wall, event_is_timed;
 
 	struct jfr_profile counts[PROFILES];
+	uint64_t events[COSTS];
 	int64_t periods[PROFILES]; /* the first one used */
 	int64_t start_ns, end_ns;
 	struct jfr_file file; /* but its profiles */
@@ -298,8 +311,10 @@ MUST_CHECK enum err_code jfr_snapshot_name(struct jfr_decoder *d, uint64_t id, u
 MUST_CHECK enum err_code jfr_events(struct jfr_chunk *c);
 
 /* rows.c */
-MUST_CHECK enum err_code jfr_row_add(
-	struct jfr_decoder *d, const struct jfr_row_key *key, int64_t count, int64_t value);
+/* Counts an event. Sets key->profile. value: of the second column, if the cost has two. */
+MUST_CHECK enum err_code jfr_row_add(struct jfr_decoder *d, struct jfr_row_key *key,
+	enum jfr_cost cost, int64_t count, int64_t value);
+enum jfr_kind_of_profile jfr_profile_of(enum jfr_cost cost);
 MUST_CHECK enum err_code jfr_rows_finish(struct jfr_decoder *d, struct jfr_file *file);
 
 #endif

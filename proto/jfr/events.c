@@ -135,13 +135,13 @@ static enum err_code setting(struct jfr_chunk *c, struct event *e, const struct 
 	return ERR_OK;
 }
 
-static uint64_t period(const struct jfr_decoder *d, enum jfr_profile_kind kind)
+static uint64_t period(const struct jfr_decoder *d, enum jfr_cost cost)
 {
-	if (kind == PROFILE_WALL && d->wall_ns)
+	if (cost == COST_WALL && d->wall_ns)
 		return d->wall_ns;
-	if (kind == PROFILE_CPU && d->period_ns)
+	if (cost == COST_CPU && d->period_ns)
 		return d->period_ns;
-	if (d->interval_ns && (kind == PROFILE_WALL ? d->event_is_wall : d->event_is_timed))
+	if (d->interval_ns && (cost == COST_WALL ? d->event_is_wall : d->event_is_timed))
 		return d->interval_ns;
 	return 1000000000 / d->options->sample_rate_hz;
 }
@@ -197,29 +197,27 @@ struct sample {
 };
 
 static enum err_code add(
-	struct jfr_chunk *c, struct sample *s, enum jfr_profile_kind kind, int64_t count, int64_t value)
+	struct jfr_chunk *c, struct sample *s, enum jfr_cost cost, int64_t count, int64_t value)
 {
-	struct jfr_profile *profile = &c->d->counts[kind];
+	struct jfr_profile *profile = &c->d->counts[jfr_profile_of(cost)];
 
 	profile->events++;
 	profile->truncated += s->truncated;
 	profile->without_stack += s->without_stack;
-	s->key.kind = kind;
-	return jfr_row_add(c->d, &s->key, count, value);
+	return jfr_row_add(c->d, &s->key, cost, count, value);
 }
 
 /* Samples of cpu or wall: n intervals. */
-static enum err_code add_time(
-	struct jfr_chunk *c, struct sample *s, enum jfr_profile_kind kind, int64_t n)
+static enum err_code add_time(struct jfr_chunk *c, struct sample *s, enum jfr_cost cost, int64_t n)
 {
-	int64_t ns = (int64_t)period(c->d, kind), sum;
+	int64_t ns = (int64_t)period(c->d, cost), *first = &c->d->periods[jfr_profile_of(cost)], sum;
 
-	if (!c->d->periods[kind])
-		c->d->periods[kind] = ns;
+	if (!*first)
+		*first = ns;
 	if (__builtin_mul_overflow(n, ns, &sum))
 		return err_set(c->d->err, ERR_INVALID, "chunk %u: %lld samples of %lld ns are too long",
 			c->number, (long long)n, (long long)ns);
-	return add(c, s, kind, sum, 0);
+	return add(c, s, cost, sum, 0);
 }
 
 static enum err_code is_sleeping(
@@ -277,10 +275,10 @@ static enum err_code execution(struct jfr_chunk *c, const struct jfr_class *clas
 	if ((rc = is_sleeping(c, class, values, &sleeping)))
 		return rc;
 	c->d->file.sleeping_n += sleeping;
-	if (!sleeping && (rc = add_time(c, s, PROFILE_CPU, 1)))
+	if (!sleeping && (rc = add_time(c, s, COST_CPU, 1)))
 		return rc;
 	/* async-profiler before 4 says wall with the same event. */
-	return c->d->event_is_wall ? add_time(c, s, PROFILE_WALL, 1) : ERR_OK;
+	return c->d->event_is_wall ? add_time(c, s, COST_WALL, 1) : ERR_OK;
 }
 
 static enum err_code sample(struct jfr_chunk *c, struct event *e, const struct jfr_class *class)
@@ -301,22 +299,22 @@ static enum err_code sample(struct jfr_chunk *c, struct event *e, const struct j
 	case ROLE_EXECUTION:
 		return execution(c, class, values, &s);
 	case ROLE_WALL:
-		return add_time(c, &s, PROFILE_WALL, value);
+		return add_time(c, &s, COST_WALL, value);
 	case ROLE_IN_TLAB:
-		return add(c, &s, PROFILE_IN_TLAB, 1, value);
+		return add(c, &s, COST_IN_TLAB, 1, value);
 	case ROLE_OUT_TLAB:
-		return add(c, &s, PROFILE_OUT_TLAB, 1, value);
+		return add(c, &s, COST_OUT_TLAB, 1, value);
 	case ROLE_ALLOC_SAMPLE:
-		return add(c, &s, PROFILE_ALLOC_SAMPLE, 1, value);
+		return add(c, &s, COST_ALLOC_SAMPLE, 1, value);
 	case ROLE_MONITOR:
-		return add(c, &s, PROFILE_MUTEX, 1, value);
+		return add(c, &s, COST_MUTEX, 1, value);
 	case ROLE_PARK:
-		return add(c, &s, PROFILE_BLOCK, 1, value);
+		return add(c, &s, COST_BLOCK, 1, value);
 	case ROLE_LIVE:
-		return add(c, &s, PROFILE_LIVE, 1, 0);
+		return add(c, &s, COST_LIVE, 1, 0);
 	default:
 		assert(class->role == ROLE_MALLOC);
-		return add(c, &s, PROFILE_MALLOC, 1, value);
+		return add(c, &s, COST_MALLOC, 1, value);
 	}
 }
 

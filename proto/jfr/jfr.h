@@ -2,9 +2,9 @@
  * Java Flight Recorder: a recording becomes pprof profiles, named and weighed as Pyroscope does.
  *
  * Recordings of the JDK (9 and later) and of async-profiler are read, as its agents send them.
- * Each kind of event that is a profile gives one profile; README.md has their table. All else in
- * a recording is skipped and counted. What events, stacks and methods look like is read from the
- * recording's own metadata, by the names of fields.
+ * Each kind of event that is a profile gives one or two columns of one; README.md has their
+ * table. All else in a recording is skipped and counted. What events, stacks and methods look like
+ * is read from the recording's own metadata, by the names of fields.
  *
  * Samples:   events of the same stack, labels and span are one sample. A stack that the recording
  *            does not have is the frame "[unknown]", and so is a method.
@@ -25,18 +25,20 @@
 #ifndef PROTO_JFR_JFR_H
 #define PROTO_JFR_JFR_H
 
+#include "proto/kinds.h"
 #include "proto/pprof.h"
 
 struct jfr_profile {
-	const char *name; /* "process_cpu", "wall", "memory", "mutex", "block" */
-	struct pprof *pprof; /* live objects have no duration: a gauge */
+	const char *name; /* "process_cpu", "wall", "memory", "mutex", "block"; each once */
+	struct pprof *pprof; /* with the columns that the recording has */
+	enum value_kind *kinds; /* of its columns: live objects are a gauge, all else is a delta */
 	uint64_t events; /* that the samples are made of */
 	uint64_t truncated; /* of them: the recorder cut the stack */
 	uint64_t without_stack; /* of them: the recording has no such stack, or the event has none */
 };
 
 struct jfr_file {
-	struct jfr_profile *profiles; /* several are called "memory", with types of their own */
+	struct jfr_profile *profiles;
 	uint32_t profiles_n;
 	uint32_t chunks_n;
 	uint64_t events_n; /* of all types */

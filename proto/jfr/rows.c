@@ -11,22 +11,42 @@
 /* As Pyroscope names them. */
 /* clang-format off */
 static const struct {
-	const char *name;
+	const char *name, *period_type, *period_unit;
+} profiles[PROFILES] = {
+	[PROFILE_CPU] =    { "process_cpu", "cpu", "nanoseconds" },
+	[PROFILE_WALL] =   { "wall", "wall", "nanoseconds" },
+	[PROFILE_MEMORY] = { "memory", "space", "bytes" },
+	[PROFILE_MUTEX] =  { "mutex", "mutex", "count" },
+	[PROFILE_BLOCK] =  { "block", "block", "count" },
+};
+
+static const struct {
+	enum jfr_kind_of_profile profile;
 	const char *type, *unit;
 	const char *second_type, *second_unit; /* NULL: one column */
-	const char *period_type, *period_unit; /* NULL: none */
-} kinds[PROFILES] = {
-	[PROFILE_CPU] =          { "process_cpu", ONE("cpu", "nanoseconds"), "cpu", "nanoseconds" },
-	[PROFILE_WALL] =         { "wall", ONE("wall", "nanoseconds"), "wall", "nanoseconds" },
-	[PROFILE_IN_TLAB] =      { "memory", ALLOCATIONS("alloc_in_new_tlab"), "space", "bytes" },
-	[PROFILE_OUT_TLAB] =     { "memory", ALLOCATIONS("alloc_outside_tlab"), "space", "bytes" },
-	[PROFILE_MUTEX] =        { "mutex", DELAYS, "mutex", "count" },
-	[PROFILE_BLOCK] =        { "block", DELAYS, "block", "count" },
-	[PROFILE_LIVE] =         { "memory", ONE("live", "count"), "objects", "count" },
-	[PROFILE_ALLOC_SAMPLE] = { "memory", ALLOCATIONS("alloc_sample"), "space", "bytes" },
-	[PROFILE_MALLOC] =       { "memory", ALLOCATIONS("malloc"), NULL, NULL },
+} costs[COSTS] = {
+	[COST_CPU] =          { PROFILE_CPU, ONE("cpu", "nanoseconds") },
+	[COST_WALL] =         { PROFILE_WALL, ONE("wall", "nanoseconds") },
+	[COST_IN_TLAB] =      { PROFILE_MEMORY, ALLOCATIONS("alloc_in_new_tlab") },
+	[COST_OUT_TLAB] =     { PROFILE_MEMORY, ALLOCATIONS("alloc_outside_tlab") },
+	[COST_ALLOC_SAMPLE] = { PROFILE_MEMORY, ALLOCATIONS("alloc_sample") },
+	[COST_MALLOC] =       { PROFILE_MEMORY, ALLOCATIONS("malloc") },
+	[COST_LIVE] =         { PROFILE_MEMORY, ONE("live", "count") },
+	[COST_MUTEX] =        { PROFILE_MUTEX, DELAYS },
+	[COST_BLOCK] =        { PROFILE_BLOCK, DELAYS },
 };
 /* clang-format on */
+
+enum jfr_kind_of_profile jfr_profile_of(enum jfr_cost cost)
+{
+	return costs[cost].profile;
+}
+
+/* The place of a cost's first column in a row. */
+static unsigned column(enum jfr_cost cost)
+{
+	return costs[cost].profile == PROFILE_MEMORY ? 2 * (cost - COST_IN_TLAB) : 0;
+}
 
 static bool row_eq(const void *ctx, const void *key, uint32_t id)
 {
@@ -39,18 +59,21 @@ static enum err_code sum(
 	struct jfr_decoder *d, const struct jfr_row_key *key, int64_t *to, int64_t v)
 {
 	if (__builtin_add_overflow(*to, v, to))
-		return err_set(
-			d->err, ERR_INVALID, "the sum of a stack's %s values overflows", kinds[key->kind].name);
+		return err_set(d->err, ERR_INVALID, "the sum of a stack's %s values overflows",
+			profiles[key->profile].name);
 	return ERR_OK;
 }
 
-enum err_code jfr_row_add(
-	struct jfr_decoder *d, const struct jfr_row_key *key, int64_t count, int64_t value)
+enum err_code jfr_row_add(struct jfr_decoder *d, struct jfr_row_key *key, enum jfr_cost cost,
+	int64_t count, int64_t value)
 {
-	uint64_t hash = hash_bytes(key, sizeof(*key), d->seed);
-	uint32_t i = map_find(&d->rows_map, hash, row_eq, d, key);
 	enum err_code rc;
+	uint64_t hash;
+	uint32_t i;
 
+	key->profile = costs[cost].profile;
+	hash = hash_bytes(key, sizeof(*key), d->seed);
+	i = map_find(&d->rows_map, hash, row_eq, d, key);
 	if (i == MAP_NONE) {
 		if (d->rows_n >= d->limits->samples_max)
 			return err_set(d->err, ERR_LIMIT, "more than %u samples", d->limits->samples_max);
@@ -61,8 +84,9 @@ enum err_code jfr_row_add(
 		i = d->rows_n++;
 		d->rows[i] = (struct jfr_row){ .key = *key };
 	}
-	rc = sum(d, key, &d->rows[i].values[0], count);
-	return rc ? rc : sum(d, key, &d->rows[i].values[1], value);
+	d->events[cost]++;
+	rc = sum(d, key, &d->rows[i].values[column(cost)], count);
+	return rc ? rc : sum(d, key, &d->rows[i].values[column(cost) + 1], value);
 }
 
 /* A profile that is made: what of the file is in it already, number + 1. */
@@ -74,6 +98,9 @@ struct making {
 	uint32_t *ids; /* of a stack */
 	struct pprof_label *labels; /* of a sample */
 	size_t frames_n;
+	enum value_kind *kinds; /* of its columns */
+	unsigned columns[JFR_COLUMNS_MAX]; /* each column's place in a row */
+	unsigned columns_n;
 };
 
 static uint32_t string(struct making *m, uint32_t name)
@@ -154,38 +181,51 @@ static uint32_t labels(struct making *m, const struct jfr_row_key *key)
 static enum err_code add_row(struct making *m, const struct jfr_row *row)
 {
 	const struct jfr_stack *stack = &m->d->stacks[row->key.stack];
+	int64_t values[JFR_COLUMNS_MAX];
 
 	m->frames_n += stack->n;
 	if (m->frames_n > m->d->limits->frames_max)
 		return err_set(m->d->err, ERR_LIMIT, "%s: samples of more than %u frames together",
-			kinds[row->key.kind].name, m->d->limits->frames_max);
+			profiles[row->key.profile].name, m->d->limits->frames_max);
 	for (uint32_t i = 0; i < stack->n; i++)
 		m->ids[i] = location(m, m->d->stack_frames[stack->first + i]);
-	pprof_builder_sample(m->b, m->ids, stack->n, m->labels, labels(m, &row->key), row->values);
+	for (unsigned i = 0; i < m->columns_n; i++)
+		values[i] = row->values[m->columns[i]];
+	pprof_builder_sample(m->b, m->ids, stack->n, m->labels, labels(m, &row->key), values);
 	return ERR_OK;
 }
 
-static void add_types(struct making *m, enum jfr_profile_kind kind)
+static void add_type(
+	struct making *m, const char *type, const char *unit, unsigned place, enum value_kind kind)
+{
+	pprof_builder_type(m->b, str_of(type), str_of(unit));
+	m->kinds[m->columns_n] = kind;
+	m->columns[m->columns_n++] = place;
+}
+
+/* The columns of all costs that the recording has. */
+static void add_types(struct making *m, enum jfr_kind_of_profile profile)
 {
 	struct pprof *p = pprof_builder_profile(m->b);
 
-	pprof_builder_type(m->b, str_of(kinds[kind].type), str_of(kinds[kind].unit));
-	if (kinds[kind].second_type)
-		pprof_builder_type(m->b, str_of(kinds[kind].second_type), str_of(kinds[kind].second_unit));
-	if (kinds[kind].period_type) {
-		p->period_type.type = pprof_builder_string(m->b, str_of(kinds[kind].period_type));
-		p->period_type.unit = pprof_builder_string(m->b, str_of(kinds[kind].period_unit));
+	for (enum jfr_cost cost = 0; cost < COSTS; cost++) {
+		enum value_kind kind = cost == COST_LIVE ? KIND_GAUGE : KIND_DELTA;
+
+		if (costs[cost].profile != profile || !m->d->events[cost])
+			continue;
+		add_type(m, costs[cost].type, costs[cost].unit, column(cost), kind);
+		if (costs[cost].second_type)
+			add_type(m, costs[cost].second_type, costs[cost].second_unit, column(cost) + 1, kind);
 	}
-	p->period = m->d->periods[kind];
+	p->period_type.type = pprof_builder_string(m->b, str_of(profiles[profile].period_type));
+	p->period_type.unit = pprof_builder_string(m->b, str_of(profiles[profile].period_unit));
+	p->period = m->d->periods[profile];
 	p->time_nanos = m->d->start_ns;
 	p->duration_nanos = m->d->end_ns - m->d->start_ns;
-	if (kind == PROFILE_LIVE) { /* a level, at the end */
-		p->time_nanos = m->d->end_ns;
-		p->duration_nanos = 0;
-	}
 }
 
-static enum err_code make(struct jfr_decoder *d, enum jfr_profile_kind kind, struct pprof **out)
+static enum err_code make(
+	struct jfr_decoder *d, enum jfr_kind_of_profile profile, struct jfr_profile *out)
 {
 	struct arena *a = &d->chunk_arena;
 	struct making m = { .d = d };
@@ -197,15 +237,19 @@ static enum err_code make(struct jfr_decoder *d, enum jfr_profile_kind kind, str
 	m.locations = arena_array(a, uint32_t, d->frames_n + 1);
 	m.ids = arena_array(a, uint32_t, d->limits->stack_depth_max + 1);
 	m.labels = arena_array(a, struct pprof_label, d->limits->labels_max + 3);
+	m.kinds = arena_array(d->a, enum value_kind, JFR_COLUMNS_MAX);
+	if (!m.kinds)
+		return arena_fail(d->a, "profile", d->err);
 	if (!m.mappings || !m.functions || !m.locations || !m.ids || !m.labels)
 		return arena_fail(a, "profile", d->err);
 	if ((rc = pprof_builder_open(d->a, &m.b, d->err)))
 		return rc;
-	add_types(&m, kind);
+	add_types(&m, profile);
+	out->kinds = m.kinds;
 	for (uint32_t i = 0; i < d->rows_n; i++)
-		if (d->rows[i].key.kind == kind && (rc = add_row(&m, &d->rows[i])))
+		if (d->rows[i].key.profile == profile && (rc = add_row(&m, &d->rows[i])))
 			return rc;
-	return pprof_builder_finish(m.b, out, d->err);
+	return pprof_builder_finish(m.b, &out->pprof, d->err);
 }
 
 enum err_code jfr_rows_finish(struct jfr_decoder *d, struct jfr_file *file)
@@ -215,14 +259,14 @@ enum err_code jfr_rows_finish(struct jfr_decoder *d, struct jfr_file *file)
 	*file = d->file;
 	if (!(file->profiles = arena_array(d->a, struct jfr_profile, PROFILES)))
 		return arena_fail(d->a, "profiles", d->err);
-	for (enum jfr_profile_kind kind = 0; kind < PROFILES; kind++) {
+	for (enum jfr_kind_of_profile i = 0; i < PROFILES; i++) {
 		struct jfr_profile *to = &file->profiles[file->profiles_n];
 
-		if (!d->counts[kind].events)
+		if (!d->counts[i].events)
 			continue;
-		*to = d->counts[kind];
-		to->name = kinds[kind].name;
-		if ((rc = make(d, kind, &to->pprof)))
+		*to = d->counts[i];
+		to->name = profiles[i].name;
+		if ((rc = make(d, i, to)))
 			return rc;
 		file->profiles_n++;
 	}

@@ -35,6 +35,7 @@ TEST(events)
 	writer_event(&x.w, W_IN_TLAB, "5 4096 1 16");
 	writer_event(&x.w, W_OUT_TLAB, "5 1 100");
 	writer_event(&x.w, W_ALLOC_SAMPLE, "5 1 5000");
+	writer_event(&x.w, W_ALLOC_SAMPLE, "5 2 3000");
 	writer_event(&x.w, W_MONITOR, "5 6000001 1");
 	writer_event(&x.w, W_MONITOR, "5 3000000 1");
 	writer_event(&x.w, W_PARK, "5 20 1");
@@ -47,22 +48,15 @@ TEST(events)
 	CHECK_SHOWN(&x, &options,
 		"wall wall: 1 events, 0 truncated, 0 without stack\n"
 		"  70000000 libx.so.f:0@libx.so a/B.c:10\n"
-		"memory alloc_in_new_tlab_objects alloc_in_new_tlab_bytes: 1 events, 0 truncated, 0 "
-		"without stack\n"
-		"  1 4096 a/B.c:10\n"
-		"memory alloc_outside_tlab_objects alloc_outside_tlab_bytes: 1 events, 0 truncated, 0 "
-		"without stack\n"
-		"  1 100 a/B.c:10\n"
+		"memory alloc_in_new_tlab_objects alloc_in_new_tlab_bytes alloc_outside_tlab_objects "
+		"alloc_outside_tlab_bytes alloc_sample_objects alloc_sample_bytes malloc_objects "
+		"malloc_bytes live: 7 events, 0 truncated, 0 without stack\n"
+		"  1 4096 1 100 1 5000 1 64 2 a/B.c:10\n"
+		"  0 0 0 0 1 3000 0 0 0 libx.so.f:0@libx.so a/B.c:10\n"
 		"mutex contentions delay: 2 events, 0 truncated, 0 without stack\n"
 		"  2 3000000 a/B.c:10\n"
 		"block contentions delay: 1 events, 0 truncated, 0 without stack\n"
-		"  1 20000000 a/B.c:10\n"
-		"memory live: 2 events, 0 truncated, 0 without stack\n"
-		"  2 a/B.c:10\n"
-		"memory alloc_sample_objects alloc_sample_bytes: 1 events, 0 truncated, 0 without stack\n"
-		"  1 5000 a/B.c:10\n"
-		"memory malloc_objects malloc_bytes: 1 events, 0 truncated, 0 without stack\n"
-		"  1 64 a/B.c:10\n");
+		"  1 20000000 a/B.c:10\n");
 }
 
 /* What an interval is taken from, first to last: the recording's settings, the caller's rate. */
@@ -290,10 +284,10 @@ TEST(another_schema)
 	writer_event(&x.w, W_LIVE, "1 0");
 	writer_event(&x.w, W_PARK, "1 60000");
 	CHECK_SHOWN(&x, &options,
-		"block contentions delay: 1 events, 1 truncated, 0 without stack\n"
-		"  1 60000 T.n:12\n"
 		"memory live: 1 events, 1 truncated, 0 without stack\n"
-		"  1 T.n:12\n");
+		"  1 T.n:12\n"
+		"block contentions delay: 1 events, 1 truncated, 0 without stack\n"
+		"  1 60000 T.n:12\n");
 }
 
 TEST(spans)

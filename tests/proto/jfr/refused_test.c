@@ -280,6 +280,14 @@ TEST(refused)
 	}
 }
 
+TEST(recognized)
+{
+	CHECK(jfr_recognized((struct str){ "FLR\0\0\2", 6 }));
+	CHECK(!jfr_recognized((struct str){ "FLR", 3 }));
+	CHECK(!jfr_recognized((struct str){ "FLR\1", 4 }));
+	CHECK(!jfr_recognized(STR("")));
+}
+
 #define LIMIT(field, value, message) \
 	do { \
 		struct jfr_limits limits_ = jfr_limits_default; \

@@ -5,7 +5,7 @@
 
 struct line {
 	struct buf stack;
-	int64_t values[2];
+	int64_t values[16];
 };
 
 static void print_title(struct buf *out, const struct jfr_profile *f)
@@ -87,8 +87,8 @@ static void print_sorted(struct buf *out, const struct jfr_profile *f)
 	qsort(lines, p->samples_n, sizeof(*lines), by_stack);
 	for (uint32_t i = 0; i < p->samples_n; i++) {
 		if (i + 1 < p->samples_n && !by_stack(&lines[i], &lines[i + 1])) {
-			lines[i + 1].values[0] += lines[i].values[0];
-			lines[i + 1].values[1] += lines[i].values[1];
+			for (uint32_t k = 0; k < p->types_n; k++)
+				lines[i + 1].values[k] += lines[i].values[k];
 		} else {
 			print_values(out, lines[i].values, p->types_n);
 			buf_add_str(out, buf_str(&lines[i].stack));

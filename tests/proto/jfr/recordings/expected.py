@@ -11,16 +11,17 @@ import re
 import subprocess
 import sys
 
-EVENTS = {  # event: profile, the field that is summed up
-    "jdk.ExecutionSample": ("process_cpu cpu", None),
-    "profiler.WallClockSample": ("wall wall", "samples"),
-    "jdk.ObjectAllocationInNewTLAB": ("memory alloc_in_new_tlab_objects alloc_in_new_tlab_bytes", "tlabSize"),
-    "jdk.ObjectAllocationOutsideTLAB": ("memory alloc_outside_tlab_objects alloc_outside_tlab_bytes", "allocationSize"),
-    "jdk.JavaMonitorEnter": ("mutex contentions delay", "duration"),
-    "jdk.ThreadPark": ("block contentions delay", "duration"),
-    "profiler.LiveObject": ("memory live", None),
-    "jdk.ObjectAllocationSample": ("memory alloc_sample_objects alloc_sample_bytes", "weight"),
-    "profiler.Malloc": ("memory malloc_objects malloc_bytes", "size"),
+EVENTS = {  # event: profile, columns, the field that the second one sums up
+    "jdk.ExecutionSample": ("process_cpu", ["cpu"], None),
+    "profiler.WallClockSample": ("wall", ["wall"], "samples"),
+    "jdk.ObjectAllocationInNewTLAB": ("memory", ["alloc_in_new_tlab_objects", "alloc_in_new_tlab_bytes"], "tlabSize"),
+    "jdk.ObjectAllocationOutsideTLAB": ("memory", ["alloc_outside_tlab_objects", "alloc_outside_tlab_bytes"],
+                                        "allocationSize"),
+    "jdk.ObjectAllocationSample": ("memory", ["alloc_sample_objects", "alloc_sample_bytes"], "weight"),
+    "profiler.Malloc": ("memory", ["malloc_objects", "malloc_bytes"], "size"),
+    "profiler.LiveObject": ("memory", ["live"], None),
+    "jdk.JavaMonitorEnter": ("mutex", ["contentions", "delay"], "duration"),
+    "jdk.ThreadPark": ("block", ["contentions", "delay"], "duration"),
 }
 UNITS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
 
@@ -74,39 +75,42 @@ def settings(events):
             own["ns"] = int(n) * UNITS[unit]
     cpu = own.get("ns") or int(own.get("interval", 0))
     wall = int(own.get("wall", 0)) or (cpu if own.get("event") == "wall" else 0)
-    return cpu, wall
+    return cpu, wall, own.get("event") == "wall"
 
 
 def main(recording, cpu_ns=0):
-    cpu, wall = settings(jfr("--events", "jdk.ActiveSetting", recording))
+    cpu, wall, executions_are_wall = settings(jfr("--events", "jdk.ActiveSetting", recording))
     cpu = int(cpu_ns) or cpu
-    profiles = collections.defaultdict(lambda: collections.defaultdict(lambda: [0, 0]))
+    profiles = collections.defaultdict(lambda: collections.defaultdict(collections.Counter))
+    columns = collections.defaultdict(set)
     counts, truncated, unknown = collections.Counter(), collections.Counter(), collections.Counter()
-    for e in jfr("--events", ",".join(EVENTS), recording):
-        profile, field = EVENTS[e["type"]]
-        values = e["values"]
-        if e["type"] == "jdk.ExecutionSample" and values["state"] == "STATE_SLEEPING":
-            continue
-        value = values[field] if field else 0
-        if field == "duration":
-            value = nanoseconds(value)
-        count = 1
-        if e["type"] == "jdk.ExecutionSample":
-            count = cpu
-        elif e["type"] == "profiler.WallClockSample":
-            count, value = value * wall, 0
-        row = profiles[profile][stack(e)]
-        row[0] += count
-        row[1] += value
+
+    def add(profile, names, event, *values):
+        for name, value in zip(names, values):
+            profiles[profile][stack(event)][name] += value
+        columns[profile].update(names)
         counts[profile] += 1
-        truncated[profile] += values["stackTrace"] is not None and values["stackTrace"]["truncated"]
-        unknown[profile] += not frames(e)
+        truncated[profile] += bool(frames(event)) and event["values"]["stackTrace"]["truncated"]
+        unknown[profile] += not frames(event)
+
+    for e in jfr("--events", ",".join(EVENTS), recording):
+        profile, names, field = EVENTS[e["type"]]
+        value = e["values"][field] if field else 0
+        if e["type"] == "jdk.ExecutionSample":
+            if e["values"]["state"] != "STATE_SLEEPING":
+                add(profile, names, e, cpu)
+            if executions_are_wall:
+                add("wall", ["wall"], e, wall)
+        elif e["type"] == "profiler.WallClockSample":
+            add(profile, names, e, value * wall)
+        else:
+            add(profile, names, e, 1, nanoseconds(value) if field == "duration" else value)
     for profile, stacks in sorted(profiles.items()):
-        columns = len(profile.split()) - 1
-        print("%s: %d events, %d truncated, %d without stack" % (profile, counts[profile], truncated[profile],
-                                                                 unknown[profile]))
+        names = [name for of, group, _ in EVENTS.values() if of == profile for name in group if name in columns[profile]]
+        print("%s %s: %d events, %d truncated, %d without stack" % (
+            profile, " ".join(names), counts[profile], truncated[profile], unknown[profile]))
         for text, row in sorted(stacks.items()):
-            print(" ", *row[:columns], text)
+            print(" ", *(row[name] for name in names), text)
 
 
 main(*sys.argv[1:])
