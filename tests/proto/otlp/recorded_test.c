@@ -8,27 +8,11 @@
 #include "tests/check.h"
 #include "tests/proto/otlp/show.h"
 
-#define DIR "tests/proto/otlp/testdata/"
+#define DIR "testdata/"
 
 static const char *const recorded[] = { "p2-standalone-99hz-steady.pb",
 	"p4-standalone-20hz-tiny.pb", "p5-collector-49hz.pb" };
 #define RECORDED_N (sizeof(recorded) / sizeof(recorded[0]))
-
-static enum err_code body(struct arena *a, const char *name, struct str *out, struct err *err)
-{
-	struct buf file = { 0 };
-	enum err_code rc;
-	struct str copy;
-	char path[128];
-
-	snprintf(path, sizeof(path), DIR "%s.gz", name);
-	if (!(rc = fs_read_file(path, 1 << 20, &file, err))) {
-		copy = str_dup(a, buf_str(&file));
-		rc = pprof_inflate(a, copy, &pprof_limits_default, out, err);
-	}
-	buf_release(&file);
-	return rc;
-}
 
 static struct str process_of(const struct otlp_request *r, const struct otlp_profile *p)
 {
@@ -169,7 +153,7 @@ static void check_file(const char *name, json_t *want)
 	struct str raw;
 
 	arena_init(&a, 0);
-	REQUIRE_OK(body(&a, name, &raw, &err), &err);
+	REQUIRE_OK(show_read(&a, arena_printf(&a, DIR "%s", name), &raw, &err), &err);
 	CHECK_INT(raw.len, json_integer_value(json_object_get(want, "bytes")));
 	REQUIRE_OK(otlp_decode(&a, raw, &show_options, &r, &err), &err);
 	check_request(r);
@@ -186,7 +170,7 @@ static void check_file(const char *name, json_t *want)
 
 TEST(recorded_requests_show_what_is_expected)
 {
-	json_t *expected = json_load_file(DIR "expected.json", 0, NULL);
+	json_t *expected = json_load_file("tests/proto/otlp/" DIR "expected.json", 0, NULL);
 
 	REQUIRE(expected);
 	for (size_t i = 0; i < RECORDED_N; i++)
@@ -203,8 +187,8 @@ TEST(json_is_equal_to_protobuf)
 	struct err err;
 
 	arena_init(&a, 0);
-	REQUIRE_OK(body(&a, "p5-collector-49hz.pb", &raw, &err), &err);
-	REQUIRE_OK(body(&a, "p5-collector-49hz.json", &text, &err), &err);
+	REQUIRE_OK(show_read(&a, DIR "p5-collector-49hz.pb", &raw, &err), &err);
+	REQUIRE_OK(show_read(&a, DIR "p5-collector-49hz.json", &text, &err), &err);
 	REQUIRE_OK(otlp_decode(&a, raw, &show_options, &r, &err), &err);
 	show_request(&a, r, &one);
 	REQUIRE_OK(otlp_decode_json(&a, text, &show_options, &r, &err), &err);
@@ -216,12 +200,15 @@ TEST(json_is_equal_to_protobuf)
 	arena_release(&a);
 }
 
+static bool keep(void *ctx, struct str *key)
+{
+	return !str_is(*key, "thread.name") && show_options_drop.label(ctx, key);
+}
+
 /* Per thread and processor there are more samples; without, they are merged and add up. */
 TEST(dropped_attributes_merge_samples)
 {
-	static const struct str keys[] = { { "thread.id", 9 }, { "thread.name", 11 },
-		{ "cpu.logical_number", 18 } };
-	const struct otlp_options drop = { &otlp_limits_default, keys, 3 };
+	const struct otlp_options drop = { &otlp_limits_default, keep, NULL };
 	const struct otlp_options *options[] = { &show_options, &drop };
 	int64_t total[2] = { 0 };
 	uint32_t samples[2] = { 0 }, labels[2] = { 0 };
@@ -230,7 +217,7 @@ TEST(dropped_attributes_merge_samples)
 	struct str raw;
 
 	arena_init(&a, 0);
-	REQUIRE_OK(body(&a, recorded[0], &raw, &err), &err);
+	REQUIRE_OK(show_read(&a, arena_printf(&a, DIR "%s", recorded[0]), &raw, &err), &err);
 	for (int k = 0; k < 2; k++) {
 		struct otlp_request *r;
 

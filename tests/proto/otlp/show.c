@@ -1,9 +1,33 @@
 #include "tests/proto/otlp/show.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/fs.h"
+#include "base/gzip/gzip.h"
+
+static bool keep(void *ctx, struct str *key)
+{
+	(void)ctx;
+	return !str_is(*key, "thread.id") && !str_is(*key, "cpu.logical_number");
+}
+
 const struct otlp_options show_options = { .limits = &otlp_limits_default };
+const struct otlp_options show_options_drop = { &otlp_limits_default, keep, NULL };
+
+enum err_code show_read(struct arena *a, const char *name, struct str *out, struct err *err)
+{
+	struct buf file = { 0 };
+	enum err_code rc;
+	char path[128];
+
+	snprintf(path, sizeof(path), "tests/proto/otlp/%s.gz", name);
+	if (!(rc = fs_read_file(path, 1 << 20, &file, err)))
+		rc = gzip_inflate(a, str_dup(a, buf_str(&file)), name, 16u << 20, out, err);
+	buf_release(&file);
+	return rc;
+}
 
 static int compare(const void *a, const void *b)
 {

@@ -8,7 +8,11 @@ void show_request(struct arena *a, const struct otlp_request *r, struct buf *out
 /* Ends the program if an index of the request or its profiles is out of range. */
 void check_request(const struct otlp_request *r);
 
-/* Options with the default limits that drop nothing. */
-extern const struct otlp_options show_options;
+/* Inflates a file of tests/proto/otlp: "testdata/p4.pb", without its .gz. */
+MUST_CHECK enum err_code show_read(
+	struct arena *a, const char *name, struct str *out, struct err *err);
+
+/* Options with the default limits that drop nothing, and that drop what differs between threads. */
+extern const struct otlp_options show_options, show_options_drop;
 
 #endif

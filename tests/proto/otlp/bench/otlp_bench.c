@@ -15,8 +15,14 @@
 #define ROUND_NS (NS_PER_S / 10)
 
 static struct arena arena;
-static const struct str dropped[] = { { "thread.id", 9 }, { "cpu.logical_number", 18 } };
-static const struct otlp_options options = { &otlp_limits_default, dropped, 2 };
+
+static bool keep(void *ctx, struct str *key)
+{
+	(void)ctx;
+	return !str_is(*key, "thread.id") && !str_is(*key, "cpu.logical_number");
+}
+
+static const struct otlp_options options = { &otlp_limits_default, keep, NULL };
 
 static void run(struct str raw)
 {
