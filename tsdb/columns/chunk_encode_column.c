@@ -49,6 +49,11 @@ struct column_encoder *column_encoder_open(uint32_t rows_n, uint32_t keys_n)
 	return NULL;
 }
 
+uint32_t column_encoder_broken(const struct column_encoder *e)
+{
+	return e->scale.broken;
+}
+
 /* Its length, the length as stored, the bytes: compressed where that saves a 32nd. */
 void section_put(ZSTD_CCtx *zstd, const struct buf *raw, bool compress, struct buf *out)
 {

@@ -98,7 +98,7 @@ static enum err_code add_all(struct adding *a, uint32_t column, struct err *err)
 	struct cursor raw = { 0 };
 	enum err_code rc;
 
-	if (!a->c->columns[col->like].coding->values_are_bits)
+	if (!a->c->columns[col->like].coding->values_are_bits || a->c->anew)
 		return adding_some(a, column, 0, a->c->rows_n, err);
 	if ((rc = chunk_counts(a->c, col->like, &n, err)) ||
 		(rc = chunk_units(a->c, column, &n, &units, err)))
