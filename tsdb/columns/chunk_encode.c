@@ -446,10 +446,10 @@ static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bo
 	buf_add_varint(out, set_max);
 	if (e->anew)
 		buf_add_varint(out, e->anew);
-	section_put(zstd, &e->heads, compress, out);
-	section_put(zstd, &stacks, compress, out);
+	section_put(zstd, &e->heads, compress ? PACK_REPEATED : PACK_NOT, out);
+	section_put(zstd, &stacks, compress ? PACK_SMALL : PACK_NOT, out);
 	if (e->labels)
-		section_put(zstd, &sets, compress, out);
+		section_put(zstd, &sets, compress ? PACK_SMALL : PACK_NOT, out);
 	buf_add_str(out, buf_str(&e->columns));
 	if (stacks.failed || sets.failed || e->heads.failed || e->columns.failed || out->failed)
 		rc = err_nomem(err, "chunk");

@@ -270,6 +270,9 @@ uint32_t column_encoder_broken(const struct column_encoder *e); /* scale's */
 void column_encoder_close(struct column_encoder *e);
 bool column_encode(struct column_encoder *e, const struct column_in *in, bool compress,
 	uint32_t column, uint64_t factor, struct column_done *done, struct buf *out);
-void section_put(ZSTD_CCtx *zstd, const struct buf *raw, bool compress, struct buf *out);
+/* How zstd takes a section: for bytes that repeat others, or numbers that are only small, which it
+ * would take for repeated ones: matches of a few bytes cost more than their Huffman codes. */
+enum packing { PACK_NOT, PACK_REPEATED, PACK_SMALL };
+void section_put(ZSTD_CCtx *zstd, const struct buf *raw, enum packing how, struct buf *out);
 
 #endif
