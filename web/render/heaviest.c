@@ -45,6 +45,14 @@ struct by_id {
 };
 #define GROUP 64u /* ids that are cleared together */
 
+/* The outermost frame of a location, its name looked up. */
+struct outer {
+	uint32_t part; /* its number + 1; 0: free */
+	uint32_t location;
+	uint32_t name, line;
+};
+#define OUTER 4096u /* are kept, by location */
+
 struct unfolding {
 	struct frame_tree *t;
 	struct stacks *parts;
@@ -59,6 +67,7 @@ struct unfolding {
 	uint32_t n, cap;
 	uint32_t *heap, heap_n, heap_cap; /* candidates, the heaviest at the top */
 	uint32_t *newest, newest_cap; /* per name: its latest candidate + 1 */
+	struct outer *outer;
 };
 
 bool heaviest_can(const struct profile_value *p)
@@ -252,7 +261,8 @@ static enum err_code read_profile(
 	groups = ids_max / GROUP + 1;
 	x->group_used = arena_alloc_raw(a, groups, 1);
 	x->by_id = arena_alloc_raw(a, (size_t)groups * GROUP, sizeof(*x->by_id));
-	if (!x->group_used || !x->by_id)
+	x->outer = arena_array(a, struct outer, OUTER);
+	if (!x->group_used || !x->by_id || !x->outer)
 		return arena_fail(a, "flame graph", err);
 	for (uint32_t i = 0; i < x->parts_n && !rc; i++)
 		rc = read_part(x, &x->parts[i], p->is_diff, err);
@@ -330,6 +340,26 @@ static enum err_code name_of(
 	return rc;
 }
 
+/* Sets the line of a stack node to its outermost, and *name to the name there. */
+static enum err_code outermost(struct unfolding *x, struct stack *at, uint32_t *name, struct err *err)
+{
+	struct outer *o = &x->outer[at->location % OUTER];
+	const struct sym_location *l = NULL;
+	enum err_code rc;
+
+	if (o->part != at->part + 1 || o->location != at->location) {
+		if (at->location != NONE)
+			l = sym_location(x->parts[at->part].part->partition, at->location);
+		at->line = l && l->lines_n ? l->lines_n - 1 : 0;
+		if ((rc = name_of(x, at, name, err)))
+			return rc;
+		*o = (struct outer){ at->part + 1, at->location, *name, at->line };
+	}
+	at->line = o->line;
+	*name = o->name;
+	return ERR_OK;
+}
+
 /* Room for a name; there is no candidate of it yet. */
 static bool newest_room(struct unfolding *x, uint32_t name)
 {
@@ -344,15 +374,13 @@ static bool newest_room(struct unfolding *x, uint32_t name)
 }
 
 /* The frame of a stack node becomes a part of the node's child with its name. */
-static enum err_code add_frame(struct unfolding *x, uint32_t parent, uint32_t at, struct err *err)
+static enum err_code add_frame(
+	struct unfolding *x, uint32_t parent, uint32_t at, uint32_t name, struct err *err)
 {
 	struct stack *stack = &x->stacks[at];
 	struct candidate *c;
-	uint32_t name, found;
-	enum err_code rc;
+	uint32_t found;
 
-	if ((rc = name_of(x, stack, &name, err)))
-		return rc;
 	if (!newest_room(x, name) || !arena_array_room(x->t->arena, &x->v, x->n, 1, &x->cap))
 		return arena_fail(x->t->arena, "flame graph", err);
 	found = x->newest[name];
@@ -375,22 +403,22 @@ static enum err_code unfold_frame(struct unfolding *x, uint32_t node, uint32_t a
 	const struct stacks *s = &x->parts[stack->part];
 	enum err_code rc = ERR_OK;
 	int64_t self[2];
+	uint32_t name;
 
 	if (stack->location != NONE && stack->line > pruned_line(&s->pruned, stack->location)) {
 		stack->line--;
-		return add_frame(x, node, at, err);
+		rc = name_of(x, stack, &name, err);
+		return rc ? rc : add_frame(x, node, at, name, err);
 	}
 	self[0] = stack->total;
 	self[1] = x->base ? x->base[at] : 0;
 	for (uint32_t c = stack->child; c != NONE && !rc; c = child->sibling) {
-		const struct sym_location *l;
-
 		child = &x->stacks[c];
+		__builtin_prefetch(&x->stacks[child->sibling]); /* no fault beyond the end */
 		self[0] -= child->total;
 		self[1] -= x->base ? x->base[c] : 0;
-		l = child->location == NONE ? NULL : sym_location(s->part->partition, child->location);
-		child->line = l && l->lines_n ? l->lines_n - 1 : 0;
-		rc = add_frame(x, node, c, err);
+		if (!(rc = outermost(x, child, &name, err)))
+			rc = add_frame(x, node, c, name, err);
 	}
 	x->t->nodes[node].self[0] += self[0];
 	x->t->nodes[node].self[1] += self[1];
