@@ -209,7 +209,8 @@ void buf_add_cstr(struct buf *b, const char *s)
 
 void buf_add_char(struct buf *b, char c)
 {
-	buf_add(b, &c, 1);
+	if (buf_reserve(b, 1))
+		b->ptr[b->len++] = c;
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)
@@ -232,12 +233,20 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 
 void buf_add_u64(struct buf *b, uint64_t v)
 {
+	static const char pairs[] = "0001020304050607080910111213141516171819"
+								"2021222324252627282930313233343536373839"
+								"4041424344454647484950515253545556575859"
+								"6061626364656667686970717273747576777879"
+								"8081828384858687888990919293949596979899";
 	char digits[20];
 	size_t i = sizeof(digits);
 
-	do
-		digits[--i] = (char)('0' + v % 10);
-	while (v /= 10);
+	for (; v >= 100; v /= 100)
+		memcpy(digits + (i -= 2), pairs + v % 100 * 2, 2);
+	if (v >= 10)
+		memcpy(digits + (i -= 2), pairs + v * 2, 2);
+	else
+		digits[--i] = (char)('0' + v);
 	buf_add(b, digits + i, sizeof(digits) - i);
 }
 

@@ -45,6 +45,11 @@ struct by_id {
 };
 #define GROUP 64u /* ids that are cleared together */
 
+struct heap_entry {
+	int64_t weight; /* of both sides */
+	uint32_t candidate;
+};
+
 /* The outermost frame of a location, its name looked up. */
 struct outer {
 	uint32_t part; /* its number + 1; 0: free */
@@ -65,7 +70,8 @@ struct unfolding {
 	char *group_used; /* per group of ids */
 	struct candidate *v;
 	uint32_t n, cap;
-	uint32_t *heap, heap_n, heap_cap; /* candidates, the heaviest at the top */
+	struct heap_entry *heap; /* the heaviest at the top */
+	uint32_t heap_n, heap_cap;
 	uint32_t *newest, newest_cap; /* per name: its latest candidate + 1 */
 	struct outer *outer;
 };
@@ -271,16 +277,15 @@ static enum err_code read_profile(
 
 /* ---- the heap ---- */
 
-static bool heavier(const struct unfolding *x, uint32_t a, uint32_t b)
+static bool heavier(const struct heap_entry *l, const struct heap_entry *r)
 {
-	const struct candidate *l = &x->v[a], *r = &x->v[b];
-	int64_t left = l->total[0] + l->total[1], right = r->total[0] + r->total[1];
-
-	return left != right ? left > right : a < b;
+	return l->weight != r->weight ? l->weight > r->weight : l->candidate < r->candidate;
 }
 
 static enum err_code heap_add(struct unfolding *x, uint32_t candidate, struct err *err)
 {
+	const struct candidate *c = &x->v[candidate];
+	struct heap_entry e = { c->total[0] + c->total[1], candidate };
 	uint32_t at = x->heap_n, above;
 
 	if (!arena_array_room(x->t->arena, &x->heap, x->heap_n, 1, &x->heap_cap))
@@ -288,22 +293,23 @@ static enum err_code heap_add(struct unfolding *x, uint32_t candidate, struct er
 	x->heap_n++;
 	for (; at; at = above) {
 		above = (at - 1) / 2;
-		if (!heavier(x, candidate, x->heap[above]))
+		if (!heavier(&e, &x->heap[above]))
 			break;
 		x->heap[at] = x->heap[above];
 	}
-	x->heap[at] = candidate;
+	x->heap[at] = e;
 	return ERR_OK;
 }
 
 static uint32_t heap_take(struct unfolding *x)
 {
-	uint32_t top = x->heap[0], last = x->heap[--x->heap_n], at = 0, below;
+	struct heap_entry last = x->heap[--x->heap_n];
+	uint32_t top = x->heap[0].candidate, at = 0, below;
 
 	for (; (below = 2 * at + 1) < x->heap_n; at = below) {
-		if (below + 1 < x->heap_n && heavier(x, x->heap[below + 1], x->heap[below]))
+		if (below + 1 < x->heap_n && heavier(&x->heap[below + 1], &x->heap[below]))
 			below++;
-		if (!heavier(x, x->heap[below], last))
+		if (!heavier(&x->heap[below], &last))
 			break;
 		x->heap[at] = x->heap[below];
 	}
@@ -486,7 +492,7 @@ enum err_code frame_tree_heaviest(struct frame_tree *t, const struct profile_val
 	if (!(*other = arena_calloc(t->arena, t->n, sizeof(**other))))
 		return arena_fail(t->arena, "flame graph", err);
 	for (uint32_t i = 0; i < x.heap_n; i++) {
-		const struct candidate *c = &x.v[x.heap[i]];
+		const struct candidate *c = &x.v[x.heap[i].candidate];
 
 		(*other)[c->parent][0] += c->total[0];
 		(*other)[c->parent][1] += c->total[1];
