@@ -153,6 +153,15 @@ void json_i64(struct json *j, int64_t v)
 	buf_add_i64(j->out, v);
 }
 
+void json_i64s(struct json *j, const int64_t *v, size_t n)
+{
+	assert(j->closing[j->depth] == ']');
+	if (!n)
+		return;
+	before_value(j);
+	buf_add_i64s(j->out, v, n);
+}
+
 void json_u64(struct json *j, uint64_t v)
 {
 	before_value(j);
