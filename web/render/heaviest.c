@@ -347,7 +347,8 @@ static enum err_code name_of(
 }
 
 /* Sets the line of a stack node to its outermost, and *name to the name there. */
-static enum err_code outermost(struct unfolding *x, struct stack *at, uint32_t *name, struct err *err)
+static enum err_code outermost(
+	struct unfolding *x, struct stack *at, uint32_t *name, struct err *err)
 {
 	struct outer *o = &x->outer[at->location % OUTER];
 	const struct sym_location *l = NULL;
