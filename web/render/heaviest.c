@@ -421,7 +421,8 @@ static enum err_code unfold_frame(struct unfolding *x, uint32_t node, uint32_t a
 	self[1] = x->base ? x->base[at] : 0;
 	for (uint32_t c = stack->child; c != NONE && !rc; c = child->sibling) {
 		child = &x->stacks[c];
-		__builtin_prefetch(&x->stacks[child->sibling]); /* no fault beyond the end */
+		if (child->sibling != NONE)
+			__builtin_prefetch(&x->stacks[child->sibling]);
 		self[0] -= child->total;
 		self[1] -= x->base ? x->base[c] : 0;
 		if (!(rc = outermost(x, child, &name, err)))
