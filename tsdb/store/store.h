@@ -83,6 +83,8 @@ void store_batch_put_record(struct store_batch *b, struct str key, struct str re
 /* A record, as a copy has it, with its key: the value in it. ERR_CORRUPT: its checksum. */
 MUST_CHECK enum err_code store_record_value(
 	struct str key, struct str record, uint64_t identity, struct str *value, struct err *err);
+/* The same of a record whose checksum was compared before. */
+struct str store_record_known(struct str record);
 void store_batch_append(struct store_batch *to, const struct store_batch *from);
 size_t store_batch_bytes(const struct store_batch *b);
 /* All of it or nothing, synced. After an error it is not known what was stored: close, reopen, and
