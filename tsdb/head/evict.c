@@ -120,14 +120,13 @@ void partitions_evict(struct db *db)
 /* No new content will be made in it, so the maps that find content are freed. */
 static void freeze(struct partition *p)
 {
-	size_t bytes = nodemap_bytes(&p->nodes) + leafcache_bytes(&p->leaves);
+	size_t bytes = leafcache_bytes(&p->leaves);
 
 	mutex_assert_held(&p->lock);
 	for (int k = 1; k < SYM_KINDS; k++) {
-		bytes += map_bytes(&p->map[k]);
-		map_release(&p->map[k]);
+		bytes += idtable_bytes(&p->table[k]);
+		idtable_release(&p->table[k]);
 	}
-	nodemap_release(&p->nodes);
 	leafcache_release(&p->leaves);
 	stored_release_all(p);
 	p->lookup = false;

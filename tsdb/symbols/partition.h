@@ -50,10 +50,10 @@ struct partition {
 	struct symbol_limits limits;
 	struct mutex lock;
 	struct segvec vec[SYM_KINDS];
-	struct map map[SYM_KINDS]; /* by content; locations: see symbols.c; nodes have their own: */
-	struct nodemap nodes;
+	struct idtable table[SYM_KINDS]; /* by content: symbols_table.c; nodes: nodemap.h */
 	struct leafcache leaves;
 	struct segvec heads; /* of nodes: see nodemap.h */
+	struct segvec shown; /* texts: what functions are shown as, by sym_function.shown - 1 */
 	uint32_t next[SYM_KINDS]; /* the id that the next new symbol gets: above all that were ever
 					 given */
 	struct arena arena; /* bytes of strings, lines, labels, header arrays: never moved */
@@ -122,9 +122,7 @@ MUST_CHECK enum err_code sym_intern_header(
  * number. Of l->lines only the first line's number is read. */
 uint64_t sym_hint_hash(const struct sym_location *l);
 void sym_hint_prefetch(const struct partition *p, uint64_t hash);
-/* The location that has this hint and was the first, or MAP_NONE. */
-uint32_t sym_hint(const struct partition *p, const struct sym_location *l);
-/* One that may be it, or MAP_NONE: no idea. */
+/* A location that may be it, or SYM_NONE. */
 uint32_t sym_hint_guess(const struct partition *p, uint64_t hash);
 void sym_label_set_sort(struct sym_label *v, uint32_t n);
 
@@ -166,6 +164,12 @@ bool sym_content_complete(const struct partition *p, enum sym_kind kind, uint32_
 void sym_content_reserve(struct partition *p, enum sym_kind kind, const union sym_content *c);
 /* The name that a function of p is shown under, if it differs; notes that p has such a name. */
 bool sym_shown_name(struct partition *p, const struct sym_function *f, struct buf *out);
+/* The id of this content, or SYM_NONE. Not nodes. */
+uint32_t sym_find(const struct partition *p, enum sym_kind kind, const union sym_content *c,
+	uint64_t content_hash);
+/* What was not found can be found from now on. False: out of memory. */
+bool sym_table_add(struct partition *p, enum sym_kind kind, const union sym_content *c,
+	uint64_t content_hash, uint32_t id);
 uint64_t sym_hash_types(const struct sym_header *h);
 bool sym_same_types(const struct sym_header *a, const struct sym_header *b);
 

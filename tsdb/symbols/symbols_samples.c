@@ -209,8 +209,8 @@ static void prefetch_step(const struct intern *in, const struct walker *w)
 {
 	const struct look *l = w->l;
 
-	nodemap_prefetch(
-		&in->p->nodes, partition_nodes(in->p), l->known, in->locations[*(w->root - l->known_n)]);
+	nodemap_prefetch(&in->p->table[SYM_NODE], partition_nodes(in->p), l->known,
+		in->locations[*(w->root - l->known_n)]);
 }
 
 static void walk_together(const struct intern *in, struct walker *v, unsigned n)
@@ -221,7 +221,7 @@ static void walk_together(const struct intern *in, struct walker *v, unsigned n)
 		for (unsigned i = 0; i < n; i++) {
 			struct look *l = v[i].l;
 			uint32_t found = nodemap_find(
-				&in->p->nodes, nodes, l->known, in->locations[*(v[i].root - l->known_n)]);
+				&in->p->table[SYM_NODE], nodes, l->known, in->locations[*(v[i].root - l->known_n)]);
 
 			if (found) {
 				l->known = found;
@@ -315,7 +315,7 @@ static enum err_code walk(
 	}
 	in->walked = s;
 	for (; k < s->location_n; k++) {
-		found = nodemap_find(&in->p->nodes, nodes, at, in->locations[*(root - k)]);
+		found = nodemap_find(&in->p->table[SYM_NODE], nodes, at, in->locations[*(root - k)]);
 		if (!found)
 			break;
 		at = in->path[k] = found;
