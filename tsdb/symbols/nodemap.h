@@ -32,11 +32,16 @@ static inline uint32_t stack_item(struct stack_nodes v, uint32_t id)
 	return *(const uint32_t *)segvec_at_of(v.items, id, sizeof(uint32_t));
 }
 
+/* Of an item that says where. */
+static inline const struct stack_node *stack_head(struct stack_nodes v, uint32_t item)
+{
+	return segvec_at_of(v.heads, item >> 1, sizeof(struct stack_node));
+}
+
 static inline struct stack_node stack_node_of(struct stack_nodes v, uint32_t id, uint32_t item)
 {
 	if (item & 1)
-		return *(const struct stack_node *)segvec_at_of(
-			v.heads, item >> 1, sizeof(struct stack_node));
+		return *stack_head(v, item);
 	return (struct stack_node){ item ? id - 1 : 0, item >> 1 };
 }
 
