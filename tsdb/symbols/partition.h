@@ -1,11 +1,11 @@
 /*
  * Partition, the inside of symbols.h: tables of one partition and how they are filled.
  *
- * A partition is one epoch of a job. Each kind of symbol is a segmented vector by id, and a hash
- * map from content to id that only the writer uses; partitions that are only read (`lookup` false)
- * have no maps. What a symbol refers to has been published before it. Ids 0 of strings, nodes and
- * label sets are "", the empty stack and the empty set; they exist everywhere and are stored
- * nowhere.
+ * A partition is one epoch of a job. Each kind of symbol is a segmented vector by id, and a
+ * table from content to id that only the writer uses; partitions that are only read (`lookup`
+ * false) have no tables. What a symbol refers to has been published before it. Ids 0 of strings,
+ * nodes and label sets are "", the empty stack and the empty set; they exist everywhere and are
+ * stored nowhere.
  *
  * Errors:  ERR_LIMIT (names the partition, the kind and the limit), ERR_NOMEM, ERR_CORRUPT
  * (loading). Threads: functions that change the partition need partition->lock.
@@ -45,7 +45,7 @@ struct partition {
 	uint32_t index; /* among those in memory */
 	uint32_t id; /* of the job, on disk */
 	uint32_t epoch;
-	bool lookup; /* has maps: content can be found, and made */
+	bool lookup; /* has tables: content can be found, and made */
 	struct str name;
 	struct symbol_limits limits;
 	struct mutex lock;
