@@ -19,6 +19,7 @@ static const struct command {
 	{ "make", "a data directory of many days, written as blocks", bench_make },
 	{ "series", "very many series in the head: memory, times and the limit", bench_series },
 	{ "sum", "sums over long and short windows, against all raw rows", bench_sum },
+	{ "work", "peaks of memory: of ingest, of cutting and joining", bench_work },
 };
 #define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))
 
