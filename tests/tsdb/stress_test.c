@@ -231,6 +231,24 @@ static bool ends(struct stress *s)
 
 /* ---- rounds ---- */
 
+static bool say_loss(void *ctx, const struct loss *l)
+{
+	struct buf text = { 0 };
+
+	loss_print(l, &text);
+	printf("  " STR_FMT "\n", STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return true;
+}
+
+/* A store that failing syncs and a power cut left unusable is repaired: that is counted as damage,
+ * and loses nothing. */
+static void check_losses(struct db *db)
+{
+	CHECK_INT(losses_open_n(db->losses), 0);
+	losses_each(db->losses, 0, LOSS_END, say_loss, NULL);
+}
+
 /* On a healthy disk, as the next start finds it. */
 static void check(struct stress *s, int round)
 {
@@ -252,9 +270,7 @@ static void check(struct stress *s, int round)
 		CHECK_FAIL("round %d, again:\n%s", round, m->wrong.ptr);
 	else if (model_draw(m, 6) == 0 && !model_check_snapshot(m))
 		CHECK_FAIL("round %d, snapshot:\n%s", round, m->wrong.ptr);
-	/* A store that failing syncs and a power cut left unusable is repaired: that is counted as
-	 * damage, and loses nothing. */
-	CHECK_INT(losses_open_n(m->f.db->losses), 0);
+	check_losses(m->f.db);
 	model_close(m);
 }
 

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
+#include "tsdb/store/store.h"
 
 /*
  * A file: version (byte), length of what follows (be32), generation (be64), number of entries
@@ -35,6 +36,7 @@ struct inventory {
 	size_t n, cap;
 	uint64_t generation;
 	uint64_t room[COPIES]; /* bytes of the files; 0: to be made anew */
+	bool ours[COPIES]; /* what can be read in it was synced by this process */
 	bool dirty; /* the files do not say the same */
 	size_t first; /* to be written: what is in the other one is whole */
 };
@@ -213,6 +215,32 @@ static bool pad(struct buf *b, uint64_t to)
 	return !buf_failed(b);
 }
 
+/*
+ * What is read at the start may be in memory alone: the sync of the process before may have failed,
+ * and nothing tells. So the first write of each file is a new one beside it, which harms neither,
+ * unless the disk has no room.
+ */
+static enum err_code write_copy(
+	struct inventory *v, size_t i, struct buf *b, uint64_t want, struct err *err)
+{
+	bool fits = b->len <= v->room[i];
+	size_t len = b->len;
+	enum err_code rc;
+
+	if (fits && v->ours[i])
+		return overwrite(v->fs, v->paths[i], buf_str(b), err);
+	if (!pad(b, want))
+		return err_nomem(err, "inventory");
+	rc = fs_write_file(v->fs, v->paths[i], buf_str(b), err);
+	b->len = len;
+	if (!rc)
+		v->room[i] = want;
+	else if (fits && store_is_full(err))
+		rc = overwrite(v->fs, v->paths[i], buf_str(b), err);
+	v->ours[i] |= !rc;
+	return rc;
+}
+
 /* Stops at the first failure; the next call begins with the file that failed. So one of the two is
  * always whole. */
 static enum err_code save(struct inventory *v, struct err *err)
@@ -230,14 +258,7 @@ static enum err_code save(struct inventory *v, struct err *err)
 		rc = err_nomem(err, "inventory");
 	for (size_t k = 0, i = v->first; k < COPIES && !rc; k++, i = (i + 1) % COPIES) {
 		v->first = i;
-		if (b.len <= v->room[i]) {
-			rc = overwrite(v->fs, v->paths[i], buf_str(&b), err);
-			continue;
-		}
-		if (!pad(&b, want))
-			rc = err_nomem(err, "inventory");
-		else if (!(rc = fs_write_file(v->fs, v->paths[i], buf_str(&b), err)))
-			v->room[i] = want;
+		rc = write_copy(v, i, &b, want, err);
 	}
 	buf_release(&b);
 	v->dirty = rc != ERR_OK;
@@ -323,7 +344,8 @@ static enum err_code load(struct inventory *v, enum inventory_found *found, stru
 		copies[0].there || copies[1].there ? INVENTORY_LOST :
 											 INVENTORY_NONE;
 	v->dirty = !copies[0].read || !copies[1].read || copies[0].generation != copies[1].generation;
-	v->first = best == &copies[0];
+	/* The older one of two was synced before the newer one was begun. */
+	v->first = copies[0].read && (!copies[1].read || copies[0].generation < copies[1].generation);
 	if (!rc && best) {
 		v->generation = best->generation;
 		if (!reserve(v, best->n))

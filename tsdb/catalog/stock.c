@@ -45,13 +45,20 @@ enum err_code stock_add_window(struct db *db, const struct window *w, struct err
 	return put(db, of_window(w), err);
 }
 
-enum err_code stock_drop_window(struct db *db, int64_t start_ns, struct err *err)
+enum err_code stock_drop_unread(struct db *db, int64_t start_ns, struct err *err)
 {
 	return drop(db, (struct inventory_entry){ .min_ns = start_ns }, err);
 }
 
+enum err_code stock_drop_window(struct db *db, int64_t start_ns, struct err *err)
+{
+	mutex_assert_held(&db->blocks_files);
+	return stock_drop_unread(db, start_ns, err);
+}
+
 enum err_code stock_drop_block(struct db *db, const struct ulid *ulid, struct err *err)
 {
+	mutex_assert_held(&db->blocks_files);
 	return drop(db, (struct inventory_entry){ .ulid = *ulid }, err);
 }
 
@@ -59,6 +66,7 @@ enum err_code stock_drop_raw(struct db *db, const struct db_block *b, struct err
 {
 	struct inventory_entry e = of_block(b);
 
+	mutex_assert_held(&db->blocks_files);
 	e.raw = false;
 	return put(db, e, err);
 }
@@ -68,6 +76,7 @@ void stock_note_deleted(struct db *db, const struct db_block *b, const struct wi
 	struct inventory_entry e = b ? of_block(b) : of_window(w), is;
 	struct err err;
 
+	mutex_assert_held(&db->blocks_files);
 	/* Rows of a block that were to go, and are still there, do not count again. */
 	if (inventory_find(db->inventory, &e, &is))
 		e.raw &= is.raw;
@@ -82,6 +91,7 @@ enum err_code stock_swap(struct db *db, struct db_block *const *olds, size_t n,
 	struct inventory_change c = { .out = out, .out_n = n, .in = &in };
 	enum err_code rc;
 
+	mutex_assert_held(&db->blocks_files);
 	if (!out)
 		return err_nomem(err, "inventory");
 	for (size_t i = 0; i < n; i++)

@@ -12,9 +12,15 @@
 MUST_CHECK enum err_code stock_open(struct db *db, struct err *err);
 /* At the start, after all windows and blocks were opened: missing ones become losses. */
 MUST_CHECK enum err_code stock_take(struct db *db, struct err *err);
-/* Call add once the thing is durable, and drop before any of its files is removed. */
+/*
+ * Call add once the thing is durable, and drop before any of its files is removed. From a drop
+ * until the thing is off the database's list db->blocks_files is held: a deletion, which notes what
+ * it finds on the list, would put it back.
+ */
 MUST_CHECK enum err_code stock_add_window(struct db *db, const struct window *w, struct err *err);
 MUST_CHECK enum err_code stock_drop_window(struct db *db, int64_t start_ns, struct err *err);
+/* Of a window that is on no list: the start did not read it. */
+MUST_CHECK enum err_code stock_drop_unread(struct db *db, int64_t start_ns, struct err *err);
 MUST_CHECK enum err_code stock_drop_block(struct db *db, const struct ulid *ulid, struct err *err);
 MUST_CHECK enum err_code stock_drop_raw(struct db *db, const struct db_block *b, struct err *err);
 /* `by` replaces n blocks and a window (NULL: none). Its meta.json names them, so a failed write

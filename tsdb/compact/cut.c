@@ -401,21 +401,29 @@ static enum err_code swap(struct cutting *t, struct err *err)
 	return rc;
 }
 
+/* Nothing of the window is to be kept. */
+static enum err_code give_up(struct cutting *t, struct err *err)
+{
+	struct db *db = t->db;
+	enum err_code rc;
+
+	mutex_lock(&db->blocks_files);
+	if (!(rc = stock_drop_window(db, t->w->start_ns, err))) {
+		mutex_lock(&db->lock);
+		blocks_swap_locked(db, NULL, 0, t->w, NULL);
+		mutex_unlock(&db->lock);
+	}
+	mutex_unlock(&db->blocks_files);
+	return rc;
+}
+
 static enum err_code finish(struct cutting *t, struct err *err)
 {
 	struct block_meta meta = { .level = 1, .heads = &t->w->start_ns, .heads_n = 1 };
 	enum err_code rc;
 
-	if (!block_builder_series_n(t->m)) { /* nothing to keep */
-		if ((rc = stock_drop_window(t->db, t->w->start_ns, err)))
-			return rc;
-		mutex_lock(&t->db->blocks_files);
-		mutex_lock(&t->db->lock);
-		blocks_swap_locked(t->db, NULL, 0, t->w, NULL);
-		mutex_unlock(&t->db->lock);
-		mutex_unlock(&t->db->blocks_files);
-		return ERR_OK;
-	}
+	if (!block_builder_series_n(t->m))
+		return give_up(t, err);
 	/* The ids are saved before the window goes: then only the block has them. */
 	if ((rc = ids_save(t->db, err)) || (rc = block_builder_finish(t->m, &meta, err)))
 		return rc;

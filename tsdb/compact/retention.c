@@ -89,20 +89,21 @@ static bool drop_block(struct db *db, struct db_block *b, const char *why)
 {
 	char name[ULID_LEN + 1];
 	struct err err;
+	bool gone;
 
 	memcpy(name, block_meta(b->block)->ulid.text, sizeof(name));
-	if (!off_inventory(stock_drop_block(db, &block_meta(b->block)->ulid, &err), name, &err))
-		return false;
 	mutex_lock(&db->blocks_files);
-	if (!blocks_hide(db, b)) {
-		mutex_unlock(&db->blocks_files);
-		return false;
+	gone = off_inventory(stock_drop_block(db, &block_meta(b->block)->ulid, &err), name, &err) &&
+		blocks_hide(db, b);
+	if (gone) {
+		mutex_lock(&db->lock);
+		blocks_swap_locked(db, &b, 1, NULL, NULL);
+		mutex_unlock(&db->lock);
+		blocks_retire(db, b, false);
 	}
-	mutex_lock(&db->lock);
-	blocks_swap_locked(db, &b, 1, NULL, NULL);
-	mutex_unlock(&db->lock);
-	blocks_retire(db, b, false);
 	mutex_unlock(&db->blocks_files);
+	if (!gone)
+		return false;
 	metric_add(&dropped_blocks, why, 1);
 	log_info("tsdb", "block dropped", LOG_S("block", name), LOG_S("reason", why));
 	return true;
@@ -110,17 +111,9 @@ static bool drop_block(struct db *db, struct db_block *b, const char *why)
 
 static bool drop_window(struct db *db, const char *why)
 {
-	int64_t start_ns;
 	struct err err;
 
-	mutex_lock(&db->lock);
-	start_ns = db->windows[0]->start_ns;
-	mutex_unlock(&db->lock);
-	if (!off_inventory(stock_drop_window(db, start_ns, &err), "window", &err))
-		return false;
-	head_drop_oldest(db, why);
-	window_deleted_remove(db, start_ns);
-	return true;
+	return off_inventory(head_drop_oldest(db, why, &err), "window", &err);
 }
 
 /* ---- raw rows ---- */
@@ -183,10 +176,16 @@ static void drop_unreadable(struct db *db)
 {
 	struct unreadable u;
 	struct ulid ulid;
+	enum err_code rc;
 	struct err err;
 
 	while (take_unreadable(db, &u)) { /* each turn has one less */
-		if (ulid_parse(str_of(strrchr(u.dir, '/') + 1), &ulid) && stock_drop_block(db, &ulid, &err))
+		mutex_lock(&db->blocks_files);
+		rc = ulid_parse(str_of(strrchr(u.dir, '/') + 1), &ulid) ?
+			stock_drop_block(db, &ulid, &err) :
+			ERR_OK;
+		mutex_unlock(&db->blocks_files);
+		if (rc)
 			log_warn("tsdb", "block not removed", LOG_S("block", u.dir), LOG_E(&err));
 		else if (fs_remove_tree(db->o.fs, u.dir, &err))
 			log_warn("tsdb", "block not removed", LOG_S("block", u.dir), LOG_E(&err));

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/deleted.h"
 #include "tsdb/catalog/ids.h"
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
@@ -73,7 +74,7 @@ static enum err_code make_store(struct db *db, struct window *w, struct err *err
 	w->identity = new_identity(w);
 	/* A directory of that name would be one that was not read at start. */
 	if ((fs_exists(w->dir) &&
-			((rc = stock_drop_window(db, w->start_ns, err)) ||
+			((rc = stock_drop_unread(db, w->start_ns, err)) ||
 				(rc = fs_remove_tree(fs, w->dir, err)))) ||
 		(fs_exists(w->mark_path) && (rc = fs->ops->unlink(fs, w->mark_path, err))) ||
 		(fs_exists(w->names_path) && (rc = fs->ops->unlink(fs, w->names_path, err))) ||
@@ -288,18 +289,39 @@ void head_remove(struct db *db, struct window *w, const char *why)
 	db_retire_series(db);
 }
 
-void head_drop_oldest(struct db *db, const char *why)
+/* A window that is made meanwhile may be older. */
+static enum err_code take_oldest(struct db *db, struct window **out, struct err *err)
 {
-	struct window *w;
+	enum err_code rc;
 
-	mutex_lock(&db->blocks_files);
+	mutex_assert_held(&db->blocks_files);
 	mutex_lock(&db->lock);
 	assert(db->windows_n);
-	w = db->windows[0];
-	windows_take_locked(db, w);
+	*out = db->windows[0];
 	mutex_unlock(&db->lock);
+	if ((rc = stock_drop_window(db, (*out)->start_ns, err)))
+		return rc;
+	mutex_lock(&db->lock);
+	windows_take_locked(db, *out);
+	mutex_unlock(&db->lock);
+	return ERR_OK;
+}
+
+enum err_code head_drop_oldest(struct db *db, const char *why, struct err *err)
+{
+	struct window *w;
+	enum err_code rc;
+	int64_t start_ns;
+
+	mutex_lock(&db->blocks_files);
+	rc = take_oldest(db, &w, err);
 	mutex_unlock(&db->blocks_files);
+	if (rc)
+		return rc;
+	start_ns = w->start_ns;
 	head_remove(db, w, why);
+	window_deleted_remove(db, start_ns);
+	return ERR_OK;
 }
 
 uint64_t head_disk_bytes(struct db *db, const struct window *w)

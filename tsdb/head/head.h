@@ -19,8 +19,8 @@ void head_unpin_writers(struct db *db, struct window *w, unsigned n); /* n of th
 /* Removes a window that was taken out of the list, once it has no pins; `why` for the log and
  * metric. Its files stay if the database closes meanwhile. */
 void head_remove(struct db *db, struct window *w, const char *why);
-/* Takes and removes the oldest window. */
-void head_drop_oldest(struct db *db, const char *why);
+/* Takes the oldest window out of inventory and list, and removes it. */
+MUST_CHECK enum err_code head_drop_oldest(struct db *db, const char *why, struct err *err);
 /* Frees the memory that appends reuse; when the database closes. */
 void scratch_free_all(struct db *db);
 void head_encode_count(const struct window_count *c, struct buf *out);

@@ -247,6 +247,35 @@ TEST(two_writes_one_after_the_other_fail_by_half)
 		}
 }
 
+/* What a failed sync was to write can be read until the power goes. A start that reads it must not
+ * take it for whole, and write over the other file. */
+TEST(power_may_go_after_a_sync_that_failed_before_the_start)
+{
+	const struct inventory_entry w = window_at(20, false), a = block_at(A, 10);
+	bool cut = true;
+	struct bed t;
+
+	for (uint64_t nth = 1; cut; nth++)
+		for (uint64_t turn = 0; turn < 32; turn++) {
+			REQUIRE(bed_open(&t));
+			reopen(&t);
+			for (uint64_t i = 0; i < 2 + turn % 2; i++) /* the one written first changes */
+				CHECK_OK(change(&t, NULL, &w), &t.f.err);
+			disk_fail(t.disk, 1 + turn / 2 % 2, DISK_SYNC, DISK_ONCE);
+			CHECK_INT(change(&t, &w, &a), ERR_IO);
+			disk_fail(t.disk, 0, DISK_SYNC, DISK_ONCE);
+			reopen(&t);
+			disk_power_cut_at(t.disk, nth);
+			(void)!change(&t, NULL, &w);
+			cut = disk_is_cut(t.disk);
+			disk_power_cut(t.disk);
+			disk_restore(t.disk, turn);
+			reopen(&t);
+			CHECK_INT(t.found, INVENTORY_READ);
+			bed_close(&t);
+		}
+}
+
 TEST(something_can_go_where_the_disk_has_no_room)
 {
 	struct inventory_entry w[100];
@@ -259,8 +288,11 @@ TEST(something_can_go_where_the_disk_has_no_room)
 		CHECK_OK(change(&t, NULL, &w[i]), &t.f.err);
 	}
 	disk_full(t.disk, 0);
-	for (int i = 0; i < 99; i++)
+	for (int i = 0; i < 99; i++) {
 		CHECK_OK(change(&t, &w[i], NULL), &t.f.err);
+		if (i == 50)
+			reopen(&t);
+	}
 	reopen(&t);
 	CHECK_LIST(&t, "990-1000");
 	bed_close(&t);
