@@ -10,8 +10,8 @@
  * Layout. (Numbers are varints, z zigzag; a section is its length, its length as stored, which is
  * smaller where it is compressed by zstd, and the stored bytes; an empty one is a 0.)
  *
- *   version (byte), flags (byte; 1: label sets), interval, rows, columns, keys,
- *   largest stack id, largest label set id,
+ *   version (byte), flags (byte; 1: label sets, 2: a process began anew), interval, rows, columns,
+ *   keys, largest stack id, largest label set id, with flag 2 the row at which it began,
  *   section heads, section stacks, section label sets (with its flag only),
  *   each column, and as one more the entries all of whose values are 0, with value 1.
  *
@@ -45,6 +45,8 @@ struct encoding {
 	/* By which the cells are coded, of it and of the last column before it that stores cells. */
 	int64_t *numbers, *others_numbers;
 	uint32_t *slots; /* of keys: first of their label set */
+	uint32_t anew; /* row at which the process began anew; 0: at none */
+	uint32_t broken; /* where it may have, as seen from the columns */
 	uint32_t others_of;
 	uint64_t others_factor;
 	struct column_done done[ROW_COLUMNS_MAX + 1];
@@ -214,6 +216,7 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 		.rows = e->keys.rows,
 		.others = e->others_of != NO_COLUMN ? e->others_numbers : NULL,
 		.others_of = e->others_of,
+		.anew = e->anew,
 		.slots = e->slots,
 		.numbers = e->numbers,
 		.levels_too = column == e->columns_n || kinds[column] == KIND_GAUGE };
@@ -335,21 +338,24 @@ static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bo
 		rc = put_column(e, encoder, order[i], kinds, compress, err);
 	if (rc)
 		goto done;
+	e->broken = column_encoder_broken(encoder);
 	for (uint32_t k = 0; k < e->keys.n; k++)
 		set_max = (uint32_t)e->keys.ids[k] > set_max ? (uint32_t)e->keys.ids[k] : set_max;
 	put_ids(e, &stacks, &sets);
 	buf_add_char(out, CHUNK_VERSION);
-	buf_add_char(out, e->keys.labels ? CHUNK_LABELS : 0);
+	buf_add_char(out, (char)((e->keys.labels ? CHUNK_LABELS : 0) | (e->anew ? CHUNK_ANEW : 0)));
 	buf_add_varint(out, e->rows_n ? (uint64_t)e->rows[0].interval_ns : 0);
 	buf_add_varint(out, e->rows_n);
 	buf_add_varint(out, e->columns_n);
 	buf_add_varint(out, e->keys.n);
 	buf_add_varint(out, e->keys.n ? e->keys.ids[e->keys.n - 1] >> 32 : 0);
 	buf_add_varint(out, set_max);
-	section_put(zstd, &e->heads, compress, out);
-	section_put(zstd, &stacks, compress, out);
+	if (e->anew)
+		buf_add_varint(out, e->anew);
+	section_put(zstd, &e->heads, compress ? PACK_REPEATED : PACK_NOT, out);
+	section_put(zstd, &stacks, compress ? PACK_SMALL : PACK_NOT, out);
 	if (e->keys.labels)
-		section_put(zstd, &sets, compress, out);
+		section_put(zstd, &sets, compress ? PACK_SMALL : PACK_NOT, out);
 	buf_add_str(out, buf_str(&e->columns));
 	if (stacks.failed || sets.failed || e->heads.failed || e->columns.failed || out->failed)
 		rc = err_nomem(err, "chunk");
@@ -381,6 +387,25 @@ static bool reserve_columns(struct encoding *e)
 	return e->room && e->other_room && e->values && e->numbers && e->others_numbers;
 }
 
+/* Once more, as of a process that began anew where lines break; the shorter one stays. */
+static enum err_code encode_anew(struct encoding *e, const enum value_kind *kinds, size_t start,
+	struct buf *out, struct err *err)
+{
+	size_t len = out->len;
+	enum err_code rc;
+
+	e->anew = e->broken;
+	rc = encode(e, kinds, true, out, err);
+	if (!rc && out->len - len < len - start) {
+		memmove(out->ptr + start, out->ptr + len, out->len - len);
+		out->len -= len - start;
+		return ERR_OK;
+	}
+	e->anew = 0;
+	out->len = len;
+	return rc;
+}
+
 enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_t rows_n,
 	const enum value_kind *kinds, struct buf *out, struct err *err)
 {
@@ -410,6 +435,8 @@ enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_
 		goto done;
 	}
 	rc = encode(e, kinds, true, out, err);
+	if (!rc && e->broken)
+		rc = encode_anew(e, kinds, start, out, err);
 	/* So few bytes that a reader would not believe them: uncompressed there is one per key. */
 	if (!rc && cells > (out->len - start) * CHUNK_SAMPLES_PER_BYTE) {
 		out->len = start;
