@@ -96,6 +96,8 @@ void store_snapshot_close(struct store *s, struct store_snapshot *snap);
 
 /* snap NULL: as it is now. NULL: out of memory. */
 struct store_iter *store_iter_open(struct store *s, const struct store_snapshot *snap);
+/* The same; pages are read once and not kept in the cache. */
+struct store_iter *store_scan_open(struct store *s, const struct store_snapshot *snap);
 void store_iter_close(struct store_iter *it);
 void store_iter_seek(struct store_iter *it, struct str key); /* the first at or after it */
 void store_iter_seek_before(struct store_iter *it, struct str key); /* the last before it */
