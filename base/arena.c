@@ -111,14 +111,15 @@ static bool spare_size(size_t size)
 	return SPARE_ANY && size >= SPARE_LEAST && size <= SPARE_MOST;
 }
 
-/* Few sizes, so that blocks are often of the same: at most a fifth of one is unused. */
+/* Few sizes, so that blocks are often of the same: at most a ninth of one is unused. Large ones are
+ * as they are asked for, and found again by a request that asks for the same. */
 static size_t round_up(size_t size)
 {
 	size_t step;
 
-	if (size < SPARE_LEAST || size > SPARE_MOST)
+	if (size < SPARE_LEAST || size > BLOCK_MAX)
 		return size;
-	step = (size_t)1 << (61 - __builtin_clzll(size - 1));
+	step = (size_t)1 << (60 - __builtin_clzll(size - 1));
 	return (size + step - 1) & ~(step - 1);
 }
 
