@@ -89,59 +89,84 @@ enum err_code budget_fail(const struct budget *b, const char *what, struct err *
 
 /*
  * Some blocks are kept for the next arena: the system gives memory by pages that it clears first,
- * which takes longer than most requests use a block for.
+ * which takes longer than most requests use a block for. The latest are kept, since those are the
+ * sizes that requests need now, and may be in a cache still.
  */
-#define SPARE_MAX 8u
+#define SPARE_LEAST (1u << 16)
+#define SPARE_MOST (1u << 22)
+#define SPARE_BYTES (1u << 23)
 #ifdef __SANITIZE_ADDRESS__
-#define SPARE_BYTES SIZE_MAX /* none: uses after the release are to be found */
+#define SPARE_ANY false /* uses after the release are to be found */
 #else
-#define SPARE_BYTES BLOCK_MAX
+#define SPARE_ANY true
 #endif
 
 static struct {
 	struct mutex lock;
-	struct arena_block *head;
-	unsigned n;
+	struct arena_block *head; /* the latest first */
 } spare = { .lock = MUTEX_INIT };
+
+static bool spare_size(size_t size)
+{
+	return SPARE_ANY && size >= SPARE_LEAST && size <= SPARE_MOST;
+}
+
+/* Few sizes, so that blocks are often of the same: at most a ninth of one is unused. Large ones are
+ * as they are asked for, and found again by a request that asks for the same. */
+static size_t round_up(size_t size)
+{
+	size_t step;
+
+	if (size < SPARE_LEAST || size > BLOCK_MAX)
+		return size;
+	step = (size_t)1 << (60 - __builtin_clzll(size - 1));
+	return (size + step - 1) & ~(step - 1);
+}
 
 static struct arena_block *spare_take(size_t size)
 {
-	struct arena_block *b;
+	struct arena_block **at, *b;
 
-	if (size != SPARE_BYTES)
+	if (!spare_size(size))
 		return NULL;
 	mutex_lock(&spare.lock);
-	if ((b = spare.head)) {
-		spare.head = b->next;
-		spare.n--;
-	}
+	for (at = &spare.head; *at && (*at)->size != size;)
+		at = &(*at)->next;
+	if ((b = *at))
+		*at = b->next;
 	mutex_unlock(&spare.lock);
 	return b;
 }
 
-static bool spare_give(struct arena_block *b)
+/* Returns the blocks that are too much now. */
+static struct arena_block *spare_give(struct arena_block *b)
 {
-	bool kept = false;
+	struct arena_block **at, *dropped;
+	size_t bytes = 0;
 
-	if (b->size != SPARE_BYTES)
-		return false;
 	mutex_lock(&spare.lock);
-	if (spare.n < SPARE_MAX) {
-		b->next = spare.head;
-		spare.head = b;
-		spare.n++;
-		kept = true;
+	b->next = spare.head;
+	spare.head = b;
+	for (at = &spare.head; *at && bytes + (*at)->size <= SPARE_BYTES;) {
+		bytes += (*at)->size;
+		at = &(*at)->next;
 	}
+	dropped = *at;
+	*at = NULL;
 	mutex_unlock(&spare.lock);
-	return kept;
+	return dropped;
 }
 
 static void free_block(struct arena *a, struct arena_block *b)
 {
+	struct arena_block *next;
+
 	if (a->shared)
 		budget_give(a->shared, sizeof(*b) + b->size);
-	if (!spare_give(b))
+	for (b->next = NULL, b = spare_size(b->size) ? spare_give(b) : b; b; b = next) {
+		next = b->next;
 		free(b);
+	}
 }
 
 void arena_release(struct arena *a)
@@ -209,7 +234,7 @@ static int add_block(struct arena *a, size_t need)
 	if (size > max)
 		size = max;
 	if (size < need)
-		size = need;
+		size = round_up(need);
 	if (a->shared && !budget_take(a->shared, sizeof(*b) + size))
 		return 0;
 	b = spare_take(size);

@@ -82,6 +82,11 @@ static char escape_of(unsigned char c)
 	}
 }
 
+static bool is_plain(unsigned char c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
 static void add_text(struct buf *b, struct str s)
 {
 	size_t plain = 0, i = 0, n;
@@ -89,7 +94,11 @@ static void add_text(struct buf *b, struct str s)
 	char e;
 
 	buf_add_char(b, '"');
-	while (i < s.len) {
+	for (;;) {
+		while (i < s.len && is_plain((unsigned char)s.ptr[i]))
+			i++;
+		if (i == s.len)
+			break;
 		e = escape_of((unsigned char)s.ptr[i]);
 		n = 1;
 		code = (unsigned char)s.ptr[i];
@@ -142,6 +151,15 @@ void json_i64(struct json *j, int64_t v)
 {
 	before_value(j);
 	buf_add_i64(j->out, v);
+}
+
+void json_i64s(struct json *j, const int64_t *v, size_t n)
+{
+	assert(j->closing[j->depth] == ']');
+	if (!n)
+		return;
+	before_value(j);
+	buf_add_i64s(j->out, v, n);
 }
 
 void json_u64(struct json *j, uint64_t v)

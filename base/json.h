@@ -37,6 +37,7 @@ void json_key_str(struct json *j, struct str key);
 void json_str(struct json *j, struct str v);
 void json_cstr(struct json *j, const char *v);
 void json_i64(struct json *j, int64_t v);
+void json_i64s(struct json *j, const int64_t *v, size_t n); /* n elements of an array */
 void json_u64(struct json *j, uint64_t v);
 /* shortest form that reads back the same; NaN and Inf as null */
 void json_double(struct json *j, double v);

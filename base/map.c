@@ -52,16 +52,6 @@ uint32_t map_find(
 	return MAP_NONE;
 }
 
-static bool any_id(const void *ctx, const void *key, uint32_t id)
-{
-	return true;
-}
-
-uint32_t map_guess(const struct map *m, uint64_t hash)
-{
-	return map_find(m, hash, any_id, NULL, NULL);
-}
-
 static bool grow(struct map *m)
 {
 	size_t n = m->slots ? (m->mask + 1) * 2 : 16, i, at;

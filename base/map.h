@@ -28,10 +28,7 @@ void map_release(struct map *m);
 typedef bool (*map_eq_fn)(const void *ctx, const void *key, uint32_t id);
 uint32_t map_find(
 	const struct map *m, uint64_t hash, map_eq_fn eq, const void *ctx, const void *key);
-/*
- * For many lookups at once, which then wait for memory together: first map_prefetch of all, then
- * map_guess of all. It gives an id that map_find would compare, or MAP_NONE when there is none.
- */
+/* For many lookups at once, which then wait for memory together: of all, before the first. */
 static inline void map_prefetch(const struct map *m, uint64_t hash)
 {
 	if (m->slots) {
@@ -39,7 +36,6 @@ static inline void map_prefetch(const struct map *m, uint64_t hash)
 		__builtin_prefetch(&m->tags[hash >> 32 & m->mask]);
 	}
 }
-uint32_t map_guess(const struct map *m, uint64_t hash);
 /* The caller has looked with map_find before. False: out of memory, nothing changed. */
 bool map_add(struct map *m, uint64_t hash, uint32_t id);
 size_t map_bytes(const struct map *m);

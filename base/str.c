@@ -209,7 +209,8 @@ void buf_add_cstr(struct buf *b, const char *s)
 
 void buf_add_char(struct buf *b, char c)
 {
-	buf_add(b, &c, 1);
+	if (buf_reserve(b, 1))
+		b->ptr[b->len++] = c;
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)
@@ -230,22 +231,68 @@ void buf_printf(struct buf *b, const char *fmt, ...)
 	b->len += (size_t)n;
 }
 
+#define DECIMAL_MAX 20u /* digits, or a minus sign and 19 */
+
+static size_t digits_n(uint64_t v)
+{
+	static const uint64_t powers[] = { 0, 10, 100, 1000, 10000, 100000, 1000000, 10000000,
+		100000000, 1000000000, 10000000000, 100000000000, 1000000000000, 10000000000000,
+		100000000000000, 1000000000000000, 10000000000000000, 100000000000000000,
+		1000000000000000000, UINT64_C(10000000000000000000) };
+	/* The logarithm: bits * log10(2), at most one too many. */
+	unsigned n = (64u - (unsigned)__builtin_clzll(v | 1)) * 1233 >> 12;
+
+	return n + (v >= powers[n]);
+}
+
+/* Returns the end. There is room for DECIMAL_MAX. */
+static char *put_u64(char *to, uint64_t v)
+{
+	static const char pairs[] = "0001020304050607080910111213141516171819"
+								"2021222324252627282930313233343536373839"
+								"4041424344454647484950515253545556575859"
+								"6061626364656667686970717273747576777879"
+								"8081828384858687888990919293949596979899";
+	char *end = to + digits_n(v), *at = end;
+
+	for (; v >= 100; v /= 100)
+		memcpy(at -= 2, pairs + v % 100 * 2, 2);
+	if (v >= 10)
+		memcpy(to, pairs + v * 2, 2);
+	else
+		*to = (char)('0' + v);
+	return end;
+}
+
+static char *put_i64(char *to, int64_t v)
+{
+	*to = '-';
+	return v < 0 ? put_u64(to + 1, 0 - (uint64_t)v) : put_u64(to, (uint64_t)v);
+}
+
 void buf_add_u64(struct buf *b, uint64_t v)
 {
-	char digits[20];
-	size_t i = sizeof(digits);
-
-	do
-		digits[--i] = (char)('0' + v % 10);
-	while (v /= 10);
-	buf_add(b, digits + i, sizeof(digits) - i);
+	if (buf_reserve(b, DECIMAL_MAX))
+		b->len = (size_t)(put_u64(b->ptr + b->len, v) - b->ptr);
 }
 
 void buf_add_i64(struct buf *b, int64_t v)
 {
-	if (v < 0)
-		buf_add_char(b, '-');
-	buf_add_u64(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+	buf_add_i64s(b, &v, 1);
+}
+
+void buf_add_i64s(struct buf *b, const int64_t *v, size_t n)
+{
+	char *at;
+
+	if (!n || !buf_reserve(b, n * (DECIMAL_MAX + 1)))
+		return;
+	at = put_i64(b->ptr + b->len, v[0]);
+	for (size_t i = 1; i < n; i++) {
+		*at++ = ',';
+		at = put_i64(at, v[i]);
+	}
+	b->len = (size_t)(at - b->ptr);
 }
 
 void buf_add_varint(struct buf *b, uint64_t v)

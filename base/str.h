@@ -86,6 +86,7 @@ void buf_add_cstr(struct buf *b, const char *s);
 void buf_add_char(struct buf *b, char c);
 void buf_printf(struct buf *b, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void buf_add_i64(struct buf *b, int64_t v); /* decimal, quicker than printf */
+void buf_add_i64s(struct buf *b, const int64_t *v, size_t n); /* with commas between them */
 void buf_add_u64(struct buf *b, uint64_t v);
 
 /* LEB128, as in protobuf and LevelDB. */

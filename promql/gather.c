@@ -93,6 +93,9 @@ static enum err_code read_slot(
 		return eval_nomem(x->ev, err);
 	x->cancels |= !slot->by_labels && accum_has_negative(slot->sums.acc) &&
 		sym_label_sets_n(slot->partition) > 1;
+	while (part->headers_plain < part->headers_n &&
+		!sym_header(part->partition, part->headers[part->headers_plain])->drop_frames)
+		part->headers_plain++;
 	rc = read_cells(x, slot, &known, part, err);
 	buf_release(&known.text);
 	if (rc || !slot->sums.functions)
@@ -310,7 +313,7 @@ static bool has_nameless(const struct part *part)
 
 static bool drops_frames(const struct part *part)
 {
-	for (uint32_t i = 0; i < part->headers_n; i++)
+	for (uint32_t i = part->headers_plain; i < part->headers_n; i++)
 		if (sym_header(part->partition, part->headers[i])->drop_frames)
 			return true;
 	return false;

@@ -159,6 +159,7 @@ static enum err_code add_cells(struct pairing *x, struct profile_value *out,
 	if (!into->headers_n || side == 0) {
 		into->headers = part->headers;
 		into->headers_n = part->headers_n;
+		into->headers_plain = part->headers_plain;
 	}
 	return ERR_OK;
 }

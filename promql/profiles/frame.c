@@ -69,7 +69,7 @@ void profile_drop_frames(const struct profile_value *p, struct str *drop, struct
 
 	*drop = *keep = (struct str){ 0 };
 	for (size_t i = 0; i < p->parts_n; i++)
-		for (uint32_t k = 0; k < p->parts[i].headers_n; k++) {
+		for (uint32_t k = p->parts[i].headers_plain; k < p->parts[i].headers_n; k++) {
 			h = sym_header(p->parts[i].partition, p->parts[i].headers[k]);
 			if (h->drop_frames == 0)
 				continue;

@@ -408,7 +408,7 @@ static enum err_code above(struct frames *f, struct frames_of *t, uint32_t node,
 
 /*
  * Ancestors are looked at only if a function of the node recurs, or shares its name with another
- * function: else no ancestor can be in the same group.
+ * function: else no ancestor can be in the same group. If the node's only function recurs, one is.
  */
 static enum err_code add_cum(struct frames *f, struct frames_of *t, uint32_t node,
 	uint32_t location, bool recursive, int64_t v, struct err *err)
@@ -420,6 +420,8 @@ static enum err_code add_cum(struct frames *f, struct frames_of *t, uint32_t nod
 
 	if ((rc = groups_of(f, t, location, &groups, &n, &plain, err)))
 		return rc;
+	if (recursive && plain && n == 1 && !t->pruned.active)
+		return ERR_OK;
 	for (uint32_t i = 0; i < n; i++) {
 		group = groups[i];
 		if (group == GROUP_NONE || has_group(groups, i, group))

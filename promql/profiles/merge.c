@@ -261,6 +261,7 @@ static enum err_code join_headers(
 	uint32_t *all = arena_alloc_raw(
 		g->ev->arena, into->headers_n + from->headers_n + 1, sizeof(*all));
 	uint32_t n = into->headers_n, k;
+	bool plain = into->headers_plain == n;
 
 	if (!all)
 		return eval_nomem(g->ev, err);
@@ -269,8 +270,11 @@ static enum err_code join_headers(
 	for (uint32_t i = 0; i < from->headers_n; i++) {
 		for (k = 0; k < n && all[k] != from->headers[i]; k++)
 			;
-		if (k == n)
+		plain &= i < from->headers_plain;
+		if (k == n) {
 			all[n++] = from->headers[i];
+			into->headers_plain += plain;
+		}
 	}
 	into->headers = all;
 	into->headers_n = n;

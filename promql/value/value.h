@@ -32,6 +32,7 @@ struct part {
 	__int128 *wide;
 	const uint32_t *headers; /* of the rows that went in: comments, drop_frames, ... */
 	uint32_t headers_n;
+	uint32_t headers_plain; /* so many of the first are known to have no drop_frames */
 	/*
 	 * Costs that are known by name only, in addition to the cells; names may repeat. Inside the
 	 * evaluator, and only if the query asks for names alone.

@@ -15,6 +15,8 @@ TEST(nesting_and_commas)
 	json_key(&j, "a");
 	json_array(&j);
 	json_i64(&j, INT64_MIN);
+	json_i64s(&j, NULL, 0);
+	json_i64s(&j, (const int64_t[]){ -1, 0, 23 }, 3);
 	json_u64(&j, UINT64_MAX);
 	json_object(&j);
 	json_object_end(&j);
@@ -39,7 +41,7 @@ TEST(nesting_and_commas)
 	json_array_end(&j);
 	json_object_end(&j);
 	CHECK_STR(buf_str(&b),
-		"{\"a\":[-9223372036854775808,18446744073709551615,{},[]],\"b\\n\":true,"
+		"{\"a\":[-9223372036854775808,-1,0,23,18446744073709551615,{},[]],\"b\\n\":true,"
 		"\"c\":null,\"d\":[1],\"e\":[1.5,null,null,\"0.25\",\"+Inf\",\"x\",false]}");
 	buf_release(&b);
 }

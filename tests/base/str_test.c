@@ -1,3 +1,6 @@
+#include <inttypes.h>
+#include <stdio.h>
+
 #include "base/str.h"
 #include "tests/check.h"
 
@@ -69,6 +72,76 @@ TEST(arena_budget)
 	arena_reset(&a);
 	CHECK(arena_alloc(&a, 900) != NULL);
 	arena_release(&a);
+}
+
+/* All lengths and signs, beside printf. */
+TEST(decimals)
+{
+	uint64_t random = 1, power = 1, v[200];
+	struct buf one = { 0 }, many = { 0 };
+	char want[32];
+	size_t n = 0;
+
+	for (int i = 0; i < 20; i++, power *= 10) {
+		v[n++] = power - 1;
+		v[n++] = power;
+		v[n++] = 0 - power;
+	}
+	v[n++] = UINT64_MAX;
+	v[n++] = (uint64_t)INT64_MIN;
+	v[n++] = (uint64_t)INT64_MAX;
+	while (n < 200) {
+		random = random * UINT64_C(6364136223846793005) + 1;
+		v[n] = random >> (n % 64);
+		n++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		snprintf(want, sizeof(want), "%" PRIu64, v[i]);
+		buf_clear(&one);
+		buf_add_u64(&one, v[i]);
+		CHECK_STR(buf_str(&one), want);
+		snprintf(want, sizeof(want), "%" PRId64, (int64_t)v[i]);
+		buf_clear(&one);
+		buf_add_i64(&one, (int64_t)v[i]);
+		CHECK_STR(buf_str(&one), want);
+	}
+	buf_clear(&one);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&one, "%s%" PRId64, i ? "," : "", (int64_t)v[i]);
+	buf_add_i64s(&many, (const int64_t *)v, n);
+	buf_add_i64s(&many, NULL, 0);
+	CHECK(str_eq(buf_str(&many), buf_str(&one)));
+	buf_release(&one);
+	buf_release(&many);
+}
+
+/* Blocks are kept between arenas, of many sizes; zeroed memory is zeroed again. */
+TEST(arenas_one_after_the_other)
+{
+	uint64_t random = 1;
+
+	for (int turn = 0; turn < 2000; turn++) {
+		struct arena a[3];
+
+		for (int i = 0; i < 3; i++)
+			arena_init(&a[i], 0);
+		for (int i = 0; i < 6; i++) {
+			size_t n;
+			char *p;
+
+			random = random * UINT64_C(6364136223846793005) + 1;
+			n = (size_t)1 << (random >> 33) % 23;
+			n += (random >> 40) % n;
+			REQUIRE((p = arena_alloc_raw(&a[i % 3], n, 1)));
+			p[0] = p[n - 1] = 'x';
+			n = n / 64 + 1;
+			REQUIRE((p = arena_alloc(&a[i % 3], n)));
+			CHECK(!p[0] && !p[n / 2] && !p[n - 1]);
+			p[0] = p[n / 2] = p[n - 1] = 'y';
+		}
+		for (int i = 0; i < 3; i++)
+			arena_release(&a[(i + turn) % 3]);
+	}
 }
 
 TEST(errors_add_context_and_say_when_cut)

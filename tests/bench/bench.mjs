@@ -9,11 +9,11 @@ import { queries } from './queries.mjs';
 import { rules } from './rules.mjs';
 import { binary, ingest, merge } from './served.mjs';
 import { scrape } from './scrape.mjs';
-import { bytes, long, memory, restart, top } from './storage.mjs';
+import { bytes, long, memory, restart, top, work } from './storage.mjs';
 import { begin, failed, header, judge, ran, results, targetLines, write } from './report.mjs';
 import { targets } from './targets.mjs';
 
-const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, rules, scrape, growth, binary };
+const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, work, rules, scrape, growth, binary };
 
 for (const t of targets) if (t.section !== null && !sections[t.section]) throw new Error(`targets.mjs: no section is called "${t.section}"`);
 const wanted = process.argv.slice(2).flatMap((a) => a.split(',')).filter(Boolean);

@@ -77,7 +77,7 @@ export function forgetPages(dir) {
   execFileSync('find', [dir, '-type', 'f', '-exec', 'dd', 'if={}', 'iflag=nocache', 'count=0', 'status=none', ';']);
 }
 
-/** Seconds of google/pprof to parse and merge the files, by rounds; and their total. */
+/** CPU seconds of google/pprof to parse and merge the files, by rounds; and their total. */
 export function googleMerge(list) {
   const program = join(build, 'bench', 'merge');
   mkdirSync(join(build, 'bench'), { recursive: true });
@@ -101,13 +101,30 @@ export function decoding(file, label) {
   return spread(ours).median;
 }
 
-export async function timed(server, text, params, rounds) {
+const ticks = Number(execFileSync('getconf', ['CLK_TCK']).toString());
+
+/** CPU seconds of a process, of all its threads. */
+export function cpuOf(pid) {
+  const text = readFileSync(`/proc/${pid}/stat`).toString();
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) / ticks;
+}
+
+const ROUND_CPU = 0.25; // seconds: the clock of /proc/PID/stat ticks every 10 ms
+
+/** CPU seconds of the server for one query, by rounds of many; and the last answer. */
+export async function costing(server, text, params, rounds) {
   const times = [];
-  let last;
+  let last = await query(server, text, params); // what the first one loads is not counted
   for (let i = 0; i < rounds; i++) {
-    const began = process.hrtime.bigint();
-    last = await query(server, text, params);
-    times.push(Number(process.hrtime.bigint() - began) / 1e9);
+    const before = cpuOf(server.child.pid);
+    let n = 0, cpu;
+    do {
+      last = await query(server, text, params);
+      n++;
+      cpu = cpuOf(server.child.pid) - before;
+    } while (cpu < ROUND_CPU);
+    times.push(cpu / n);
   }
   return { times, last };
 }

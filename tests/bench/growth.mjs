@@ -1,12 +1,12 @@
 // What costs how much with 1,000, 10,000, ... series, and with which exponent it grows: `make bench BENCH=growth`, for a
 // million BENCH_SERIES=1000000. Each series has two small profiles. They are stored without HTTP by `fleet push`, which ends
 // like kill -9; queries go to the real server. Costs are CPU time of the server, but for starts.
-import { spawnSync, execFileSync } from 'node:child_process';
+import { spawnSync } from 'node:child_process';
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { freemem } from 'node:os';
 import { join } from 'node:path';
-import { emptyDirectory, env, fleet } from './common.mjs';
+import { cpuOf, emptyDirectory, env, fleet } from './common.mjs';
 import { count, note, spread } from './report.mjs';
 import { growthLines, growthOf, sizes } from './slope.mjs';
 import { serve } from './storage.mjs';
@@ -25,15 +25,7 @@ const LARGE = ['--storage.tsdb.symbol-memory=16GiB', '--query.max-memory=16GiB',
 /** For the file: the table's rows. */
 export const grown = [];
 
-const ticks = Number(execFileSync('getconf', ['CLK_TCK']).toString());
 const elapsed = (began) => Number(process.hrtime.bigint() - began) / 1e9;
-
-/** CPU seconds of a process, of all its threads. */
-function cpuOf(pid) {
-  const text = readFileSync(`/proc/${pid}/stat`).toString();
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
-  return (Number(fields[11]) + Number(fields[12])) / ticks;
-}
 
 const residentOf = (pid) => Number(readFileSync(`/proc/${pid}/status`).toString().match(/^VmRSS:\s+(\d+) kB$/m)[1]) * 1024;
 

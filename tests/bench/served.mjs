@@ -2,12 +2,12 @@
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { api, build, request, startDemo, startServer } from '../e2e/lib.mjs';
-import { bytesOf, decoding, fleet, fleetFiles, googleMerge, lines, emptyDirectory, timed } from './common.mjs';
+import { bytesOf, costing, decoding, fleet, fleetFiles, googleMerge, lines, emptyDirectory } from './common.mjs';
 import { count, note } from './report.mjs';
 
 const PROFILES = 1000;
 const PODS = 10;
-const ROUNDS = 15;
+const ROUNDS = 7;
 const RECORD_SECONDS = 2;
 const RECORD_ROUNDS = 8;
 
@@ -77,12 +77,12 @@ async function mergeOf(server, { label, name, selector, list, checked }) {
   const took = await push(server, name, list, start);
   note(`ingest over HTTP, durable, ${label}, one client`, { ours: PROFILES / took, unit: 'profiles/s' });
   const google = googleMerge(list);
-  const ours = await timed(server, `merge(${selector}{job="shop"})`, span, ROUNDS);
+  const ours = await costing(server, `merge(${selector}{job="shop"})`, span, ROUNDS);
   const result = ours.last.result[0];
   if (result?.profiles !== PROFILES) throw new Error(`${result?.profiles} profiles merged`);
   if (checked && result.total !== google.total) throw new Error(`total ${result.total}, google/pprof says ${google.total}`);
   note(`merge of ${count(PROFILES)} profiles as JSON, ${label}`, { ours: ours.times, theirs: google.seconds, unit: 'seconds' });
-  const top = await timed(server, `top(10, merge(${selector}{job="shop"}))`, span, ROUNDS);
+  const top = await costing(server, `top(10, merge(${selector}{job="shop"}))`, span, ROUNDS);
   note(`top 10 of the same, ${label}`, { ours: top.times, theirs: google.seconds, unit: 'seconds' });
 }
 

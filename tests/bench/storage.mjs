@@ -60,6 +60,14 @@ export function memory() {
   }
 }
 
+/** Peaks while windows of 2 h are cut and joined, and while they fill; what was there before either is taken away. */
+export function work() {
+  const [m] = lines(tsdbBench, ['work', `--data=${emptyDirectory('work')}`]);
+  const what = 'peak of cutting and joining (other: of ingest)';
+  note(what, { ours: m.work_mib - m.before_mib, theirs: m.ingest_mib - m.before_mib, unit: 'MiB', of: m });
+  note('CPU of cutting and joining', { ours: (m.work_cpu_s / m.samples) * 1e9, unit: 'ns/sample' });
+}
+
 /** From exec to the answer of /-/ready; cpus: as taskset takes them. */
 export async function serve(t, dir, retention, cpus, ...args) {
   const began = process.hrtime.bigint();

@@ -15,15 +15,18 @@
 static size_t try(struct str bytes)
 {
 	struct names_file f = { 0 };
+	struct name found;
 	struct err err;
 	size_t n;
 
 	require(!head_names_parse(START_NS, bytes, &f, &err) || err.code == ERR_NOMEM);
 	for (size_t i = 0; i < f.n; i++) {
-		require(!i || str_cmp(f.v[i - 1].key, f.v[i].key) < 0);
-		require(head_names_find(&f, f.v[i].key) == &f.v[i]);
+		const struct name one = head_names_at(&f, i);
+
+		require(!i || str_cmp(head_names_at(&f, i - 1).key, one.key) < 0);
+		require(head_names_find(&f, one.key, &found) && found.record.ptr == one.record.ptr);
 	}
-	require(!head_names_find(&f, STR("x")));
+	require(!head_names_find(&f, STR("x"), &found));
 	n = f.n;
 	head_names_release(&f);
 	return n;

@@ -139,6 +139,8 @@ static uint32_t place_of(const struct window_epoch *e, uint32_t series)
 {
 	uint32_t from = 0, to = e->types_n;
 
+	if (!to || e->types[to - 1].series < series) /* at the start they ascend */
+		return to;
 	while (from < to) {
 		uint32_t mid = from + (to - from) / 2;
 

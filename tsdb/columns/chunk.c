@@ -249,7 +249,7 @@ enum err_code chunk_parse(struct chunk *c, struct str bytes, struct err *err)
 	c->bytes = bytes;
 	c->ids_known = c->slots_known = false;
 	c->samples_n = 0;
-	if (bytes.len < 2 || in.at[0] != CHUNK_VERSION || in.at[1] & ~CHUNK_LABELS)
+	if (bytes.len < 2 || in.at[0] != CHUNK_VERSION || in.at[1] & ~(CHUNK_LABELS | CHUNK_ANEW))
 		return chunk_corrupt(err, "unknown version");
 	c->flags = in.at[1];
 	in.at += 2;
@@ -259,8 +259,11 @@ enum err_code chunk_parse(struct chunk *c, struct str bytes, struct err *err)
 	c->keys_n = cursor_u32(&in);
 	c->stack_max = cursor_u32(&in);
 	c->set_max = cursor_u32(&in);
+	c->anew = c->flags & CHUNK_ANEW ? cursor_u32(&in) : 0;
 	if (in.bad || c->rows_n > CHUNK_ROWS_MAX || c->columns_n > ROW_COLUMNS_MAX)
 		return chunk_corrupt(err, "too many rows or columns");
+	if (c->flags & CHUNK_ANEW && (c->anew == 0 || c->anew >= c->rows_n))
+		return chunk_corrupt(err, "begins anew at no row");
 	ok = take_section(&in, &c->heads) && take_section(&in, &c->stacks) &&
 		(!(c->flags & CHUNK_LABELS) || take_section(&in, &c->sets));
 	if (!ok || c->stacks.raw < c->keys_n ||

@@ -45,9 +45,9 @@ struct chunk_row {
 };
 
 /* Rows ascending by ts_ns, each as it would go into row_encode (all with the same interval_ns and
- * columns_n; ids ascend, equal ones may follow each other and stay apart), at most CHUNK_ROWS_MAX.
- * kinds: per column, KIND_DELTA or KIND_GAUGE. Appended to *out, which a failure leaves as it was.
- */
+ * columns_n; ids ascend, equal ones may follow each other and stay apart), at most CHUNK_ROWS_MAX;
+ * they may be narrow. kinds: per column, KIND_DELTA or KIND_GAUGE. Appended to *out, which a
+ * failure leaves as it was. */
 MUST_CHECK enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_t rows_n,
 	const enum value_kind *kinds, struct buf *out, struct err *err);
 

@@ -3,20 +3,20 @@
 #include <stdlib.h>
 
 #include "base/integer.h"
+#include "tsdb/columns/chunk_keys.h"
 #include "tsdb/columns/coding.h"
 
 /*
  * Layout. (Numbers are varints, z zigzag; a section is its length, its length as stored, which is
  * smaller where it is compressed by zstd, and the stored bytes; an empty one is a 0.)
  *
- *   version (byte), flags (byte; 1: label sets), interval, rows, columns, keys,
- *   largest stack id, largest label set id,
+ *   version (byte), flags (byte; 1: label sets, 2: a process began anew), interval, rows, columns,
+ *   keys, largest stack id, largest label set id, with flag 2 the row at which it began,
  *   section heads, section stacks, section label sets (with its flag only),
  *   each column, and as one more the entries all of whose values are 0, with value 1.
  *
- * A key is a (stack, label set) of any row; they ascend. Stacks are gaps; label sets gaps to the
- * one before on the same stack, else absolute. Equal entries of a row stay apart: the key is
- * listed as often as it is in any row, and the k-th of a row goes to the k-th listing.
+ * A key is a (stack, label set) of any row (chunk_keys.h). Stacks are gaps; label sets gaps to the
+ * one before on the same stack, else absolute.
  *
  * Heads are arrays of all rows, one after the other: z of ts minus (the ts before + interval), the
  * first absolute; z ts - time_nanos; z difference to the row before of duration, of period, of
@@ -34,138 +34,40 @@
  * them alone. FORMAT.md lists the other layouts that were tried.
  */
 
-struct cell {
-	uint64_t id; /* stack << 32 | label set */
-	uint32_t row, at; /* at: its number among all rows' entries */
-};
-
 #define NO_COLUMN UINT32_MAX
 
 struct encoding {
 	const int64_t *ts_ns;
 	const struct row *rows;
-	uint32_t rows_n, columns_n, keys_n;
-	size_t cells_n;
-	bool labels;
-	struct cell *cells, *spare;
-	uint32_t *places; /* of entries, in the order of rows: where the cell of each is */
-	size_t *starts; /* of keys, one more than these */
-	uint64_t *ids; /* of keys */
-	uint16_t *cell_rows;
+	uint32_t rows_n, columns_n;
+	struct chunk_keys keys;
 	int64_t *values; /* of cells, of one column, divided by its factor */
-	int64_t *others; /* the same of the last column before it that stores cells */
-	int64_t *numbers, *others_numbers; /* by which the cells are coded, of both */
+	/* By which the cells are coded, of it and of the last column before it that stores cells. */
+	int64_t *numbers, *others_numbers;
 	uint32_t *slots; /* of keys: first of their label set */
+	uint32_t anew; /* row at which the process began anew; 0: at none */
+	uint32_t broken; /* where it may have, as seen from the columns */
 	uint32_t others_of;
+	uint64_t others_factor;
 	struct column_done done[ROW_COLUMNS_MAX + 1];
+	int64_t *room, *other_room; /* for a column of one row */
 	struct buf heads, columns;
 };
 
 /* ---- keys ---- */
 
-#define RADIX_BITS 11u
-
-/* Locals, here and below: else every store could change the pointers it goes through. */
-static void sort_by(struct encoding *e, unsigned shift)
-{
-	uint32_t at[1u << RADIX_BITS] = { 0 }, sum = 0, n;
-	const uint64_t mask = (1u << RADIX_BITS) - 1;
-	struct cell *from = e->cells, *to = e->spare;
-	const struct cell *end = from + e->cells_n;
-
-	for (const struct cell *c = from; c < end; c++)
-		at[c->id >> shift & mask]++;
-	for (size_t d = 0; d <= mask; d++) {
-		n = at[d];
-		at[d] = sum;
-		sum += n;
-	}
-	for (const struct cell *c = from; c < end; c++)
-		to[at[c->id >> shift & mask]++] = *c;
-	e->cells = to;
-	e->spare = from;
-}
-
-/* By id, and of one id by row, and of one row as they were: the sort is stable. */
-static void sort_cells(struct encoding *e)
-{
-	uint64_t any = 0;
-	size_t n = 0;
-
-	for (uint32_t r = 0; r < e->rows_n; r++) {
-		const struct row *row = &e->rows[r];
-
-		for (uint32_t i = 0; i < row->n; i++) {
-			uint64_t id = (uint64_t)row->stacks[i] << 32 |
-				(row->label_sets ? row->label_sets[i] : 0);
-
-			any |= id;
-			e->cells[n] = (struct cell){ id, r, (uint32_t)n };
-			n++;
-		}
-	}
-	e->labels = (uint32_t)any;
-	for (unsigned shift = 0; shift < 64; shift += RADIX_BITS)
-		if (any >> shift & ((1u << RADIX_BITS) - 1))
-			sort_by(e, shift);
-}
-
-/* Cells [from, to) are of one id; those that follow each other in one row go to listings of it. */
-static void list_id(struct encoding *e, size_t from, size_t to)
-{
-	const struct cell *cells = e->cells;
-	struct cell *out = e->spare + from, *end = e->spare + to;
-	uint32_t nth = 0, listing;
-
-	for (listing = 0; out < end; listing++) {
-		e->ids[e->keys_n] = cells[from].id;
-		e->starts[e->keys_n++] = (size_t)(out - e->spare);
-		for (size_t i = from; i < to; i++) {
-			nth = i > from && cells[i].row == cells[i - 1].row ? nth + 1 : 0;
-			if (nth == listing)
-				*out++ = cells[i];
-		}
-	}
-}
-
-static void list_keys(struct encoding *e)
-{
-	const struct cell *cells = e->cells;
-	size_t n = e->cells_n, from, to;
-	struct cell *swap;
-	uint16_t *rows = e->cell_rows;
-	uint32_t *places = e->places;
-
-	for (from = 0; from < n; from = to) {
-		const uint64_t id = cells[from].id;
-
-		for (to = from + 1; to < n && cells[to].id == id;)
-			to++;
-		list_id(e, from, to);
-	}
-	e->starts[e->keys_n] = n;
-	swap = e->cells;
-	e->cells = e->spare;
-	e->spare = swap;
-	cells = e->cells;
-	for (size_t i = 0; i < n; i++) {
-		rows[i] = (uint16_t)cells[i].row;
-		places[cells[i].at] = (uint32_t)i;
-	}
-}
-
 static bool list_slots(struct encoding *e)
 {
-	uint32_t n = e->keys_n, *sets = malloc(((size_t)n + 1) * sizeof(*sets));
+	uint32_t n = e->keys.n, *sets = malloc(((size_t)n + 1) * sizeof(*sets));
 	uint32_t *by_set = malloc(slots_cap(n) * sizeof(*by_set));
 	bool ok;
 
 	e->slots = malloc(((size_t)n + 1) * sizeof(*e->slots));
 	ok = e->slots && sets && by_set;
 	for (uint32_t k = 0; ok && k < n; k++)
-		sets[k] = (uint32_t)e->ids[k];
+		sets[k] = (uint32_t)e->keys.ids[k];
 	if (ok)
-		find_slots(e->labels ? sets : NULL, n, by_set, e->slots);
+		find_slots(e->keys.labels ? sets : NULL, n, by_set, e->slots);
 	free(sets);
 	free(by_set);
 	return ok;
@@ -175,13 +77,13 @@ static void put_ids(const struct encoding *e, struct buf *stacks, struct buf *se
 {
 	uint32_t before = 0, set = 0;
 
-	for (uint32_t k = 0; k < e->keys_n; k++) {
-		uint32_t stack = (uint32_t)(e->ids[k] >> 32), label_set = (uint32_t)e->ids[k];
+	for (uint32_t k = 0; k < e->keys.n; k++) {
+		uint32_t stack = (uint32_t)(e->keys.ids[k] >> 32), label_set = (uint32_t)e->keys.ids[k];
 
 		if (k == 0 || stack != before)
 			set = 0;
 		buf_add_varint(stacks, stack - before);
-		if (e->labels)
+		if (e->keys.labels)
 			buf_add_varint(sets, label_set - set);
 		before = stack;
 		set = label_set;
@@ -193,12 +95,12 @@ static void put_ids(const struct encoding *e, struct buf *stacks, struct buf *se
 /* Values of a column's cells, as they are. */
 static void gather(const struct encoding *e, uint32_t column, int64_t *out)
 {
-	const uint32_t *place = e->places;
+	const uint32_t *place = e->keys.places;
 
 	for (uint32_t r = 0; r < e->rows_n; r++) {
 		const struct row *row = &e->rows[r];
 		const uint32_t n = row->n;
-		const int64_t *v = row->values + (size_t)column * n;
+		const int64_t *v = row_column(row, column, e->room);
 
 		for (uint32_t i = 0; i < n; i++)
 			out[place[i]] = v[i];
@@ -209,19 +111,23 @@ static void gather(const struct encoding *e, uint32_t column, int64_t *out)
 /* 1 where all columns are 0. False: nowhere. */
 static bool gather_zeros(const struct encoding *e, int64_t *out)
 {
-	const uint32_t *place = e->places;
-	bool any = false;
+	const uint32_t *place = e->keys.places;
+	uint64_t any = 0;
 
 	for (uint32_t r = 0; r < e->rows_n; r++) {
-		const struct row *row = &e->rows[r];
+		const uint32_t n = e->rows[r].n;
+		uint64_t *seen = (uint64_t *)e->other_room;
 
-		for (uint32_t i = 0; i < row->n; i++) {
-			uint32_t c = 0;
+		memset(seen, 0, n * sizeof(*seen));
+		for (uint32_t c = 0; c < e->columns_n; c++) {
+			const int64_t *v = row_column(&e->rows[r], c, e->room);
 
-			while (c < row->columns_n && row->values[(size_t)c * row->n + i] == 0)
-				c++;
-			any |= c == row->columns_n;
-			out[*place++] = c == row->columns_n;
+			for (uint32_t i = 0; i < n; i++)
+				seen[i] |= (uint64_t)v[i];
+		}
+		for (uint32_t i = 0; i < n; i++) {
+			any |= seen[i] == 0;
+			out[*place++] = seen[i] == 0;
 		}
 	}
 	return any;
@@ -255,20 +161,24 @@ static void divide(int64_t *v, size_t n, uint64_t factor)
 	}
 }
 
-/* The factor that turns the other column into these values; 0: there is none. */
+/* The factor that turns the other column into these values; 0: there is none. The other's are made
+ * again, as they are cheaper to make than to keep; numbers has room for them until the column is
+ * coded. */
 static uint64_t factor_to_others(const struct encoding *e)
 {
-	const int64_t *a = e->others, *b = e->values;
+	const int64_t *b = e->values;
+	int64_t *a = e->numbers, product;
 	uint64_t factor = 0;
-	size_t i = 0;
-	int64_t product;
+	size_t i = 0, n = e->keys.cells_n;
 
-	while (i < e->cells_n && a[i] == 0 && b[i] == 0)
+	gather(e, e->others_of, a);
+	divide(a, n, e->others_factor);
+	while (i < n && a[i] == 0 && b[i] == 0)
 		i++;
 	/* Only columns of one sign: others are seldom multiples. */
-	if (i < e->cells_n && a[i] > 0 && b[i] > 0 && b[i] % a[i] == 0)
+	if (i < n && a[i] > 0 && b[i] > 0 && b[i] % a[i] == 0)
 		factor = (uint64_t)(b[i] / a[i]);
-	for (; factor && i < e->cells_n; i++)
+	for (; factor && i < n; i++)
 		if (__builtin_mul_overflow(a[i], (int64_t)factor, &product) || product != b[i])
 			factor = 0;
 	return factor;
@@ -281,7 +191,7 @@ static bool put_totals(struct encoding *e, uint32_t column, uint64_t factor, boo
 
 	for (uint32_t r = 0; r < e->rows_n; r++) {
 		const struct row *row = &e->rows[r];
-		const int64_t *v = row->values + (size_t)column * row->n;
+		const int64_t *v = row_column(row, column, e->room);
 		__int128 sum = 0;
 
 		for (uint32_t i = 0; i < row->n; i++)
@@ -301,11 +211,12 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 	const enum value_kind *kinds, bool compress, struct err *err)
 {
 	struct column_in in = { .rows_n = e->rows_n,
-		.keys_n = e->keys_n,
-		.starts = e->starts,
-		.rows = e->cell_rows,
+		.keys_n = e->keys.n,
+		.starts = e->keys.starts,
+		.rows = e->keys.rows,
 		.others = e->others_of != NO_COLUMN ? e->others_numbers : NULL,
 		.others_of = e->others_of,
+		.anew = e->anew,
 		.slots = e->slots,
 		.numbers = e->numbers,
 		.levels_too = column == e->columns_n || kinds[column] == KIND_GAUGE };
@@ -320,7 +231,7 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 	if (e->others_of != NO_COLUMN && column < e->columns_n)
 		multiple = factor_to_others(e);
 	if (!multiple)
-		factor = factor_of(e->values, e->cells_n);
+		factor = factor_of(e->values, e->keys.cells_n);
 	if (column < e->columns_n && !put_totals(e, column, factor, !multiple))
 		return err_set(err, ERR_LIMIT, "total of column %" PRIu32 " exceeds 64 bits", column);
 	if (multiple) {
@@ -331,17 +242,15 @@ static enum err_code put_column(struct encoding *e, struct column_encoder *encod
 	}
 	if (factor == 0)
 		goto zero;
-	divide(e->values, e->cells_n, factor);
+	divide(e->values, e->keys.cells_n, factor);
 	in.values = e->values;
 	if (!column_encode(encoder, &in, compress, column, factor, e->done, &e->columns))
 		return err_nomem(err, "chunk");
-	swap = e->others;
-	e->others = e->values;
-	e->values = swap;
 	swap = e->others_numbers;
 	e->others_numbers = e->numbers;
 	e->numbers = swap;
 	e->others_of = column;
+	e->others_factor = factor;
 	return ERR_OK;
 zero:
 	buf_add_char(&e->columns, (char)coding_zero.byte);
@@ -355,8 +264,8 @@ static bool is_larger(const struct encoding *e, uint32_t column, uint32_t than)
 	bool multiple = true;
 
 	for (uint32_t r = 0; r < e->rows_n; r++) {
-		const int64_t *a = e->rows[r].values + (size_t)column * e->rows[r].n;
-		const int64_t *b = e->rows[r].values + (size_t)than * e->rows[r].n;
+		const int64_t *a = row_column(&e->rows[r], column, e->room);
+		const int64_t *b = row_column(&e->rows[r], than, e->other_room);
 
 		for (uint32_t i = 0; i < e->rows[r].n; i += 1 + e->rows[r].n / 16) {
 			sum += (double)a[i];
@@ -414,7 +323,7 @@ static void put_heads(struct encoding *e)
 static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bool compress,
 	struct buf *out, struct err *err)
 {
-	struct column_encoder *encoder = column_encoder_open(e->rows_n, e->keys_n);
+	struct column_encoder *encoder = column_encoder_open(e->rows_n, e->keys.n);
 	struct buf stacks = { 0 }, sets = { 0 };
 	ZSTD_CCtx *zstd = ZSTD_createCCtx();
 	uint32_t set_max = 0, order[ROW_COLUMNS_MAX + 1];
@@ -429,21 +338,24 @@ static enum err_code encode(struct encoding *e, const enum value_kind *kinds, bo
 		rc = put_column(e, encoder, order[i], kinds, compress, err);
 	if (rc)
 		goto done;
-	for (uint32_t k = 0; k < e->keys_n; k++)
-		set_max = (uint32_t)e->ids[k] > set_max ? (uint32_t)e->ids[k] : set_max;
+	e->broken = column_encoder_broken(encoder);
+	for (uint32_t k = 0; k < e->keys.n; k++)
+		set_max = (uint32_t)e->keys.ids[k] > set_max ? (uint32_t)e->keys.ids[k] : set_max;
 	put_ids(e, &stacks, &sets);
 	buf_add_char(out, CHUNK_VERSION);
-	buf_add_char(out, e->labels ? CHUNK_LABELS : 0);
+	buf_add_char(out, (char)((e->keys.labels ? CHUNK_LABELS : 0) | (e->anew ? CHUNK_ANEW : 0)));
 	buf_add_varint(out, e->rows_n ? (uint64_t)e->rows[0].interval_ns : 0);
 	buf_add_varint(out, e->rows_n);
 	buf_add_varint(out, e->columns_n);
-	buf_add_varint(out, e->keys_n);
-	buf_add_varint(out, e->keys_n ? e->ids[e->keys_n - 1] >> 32 : 0);
+	buf_add_varint(out, e->keys.n);
+	buf_add_varint(out, e->keys.n ? e->keys.ids[e->keys.n - 1] >> 32 : 0);
 	buf_add_varint(out, set_max);
-	section_put(zstd, &e->heads, compress, out);
-	section_put(zstd, &stacks, compress, out);
-	if (e->labels)
-		section_put(zstd, &sets, compress, out);
+	if (e->anew)
+		buf_add_varint(out, e->anew);
+	section_put(zstd, &e->heads, compress ? PACK_REPEATED : PACK_NOT, out);
+	section_put(zstd, &stacks, compress ? PACK_SMALL : PACK_NOT, out);
+	if (e->keys.labels)
+		section_put(zstd, &sets, compress ? PACK_SMALL : PACK_NOT, out);
 	buf_add_str(out, buf_str(&e->columns));
 	if (stacks.failed || sets.failed || e->heads.failed || e->columns.failed || out->failed)
 		rc = err_nomem(err, "chunk");
@@ -461,29 +373,44 @@ done:
 	return rc;
 }
 
-static bool reserve(struct encoding *e)
+static bool reserve_columns(struct encoding *e)
 {
-	size_t n = e->cells_n + 1;
+	size_t n = e->keys.cells_n + 1, most = 0;
 
-	e->cells = malloc(n * sizeof(*e->cells));
-	e->spare = malloc(n * sizeof(*e->spare));
-	e->places = malloc(n * sizeof(*e->places));
-	e->starts = malloc(n * sizeof(*e->starts));
-	e->ids = malloc(n * sizeof(*e->ids));
-	e->cell_rows = malloc(n * sizeof(*e->cell_rows));
+	for (uint32_t r = 0; r < e->rows_n; r++)
+		most = e->rows[r].n > most ? e->rows[r].n : most;
+	e->room = malloc((most + 1) * sizeof(*e->room));
+	e->other_room = malloc((most + 1) * sizeof(*e->other_room));
 	e->values = malloc(n * sizeof(*e->values));
-	e->others = malloc(n * sizeof(*e->others));
 	e->numbers = malloc(n * sizeof(*e->numbers));
 	e->others_numbers = malloc(n * sizeof(*e->others_numbers));
-	return e->numbers && e->others_numbers && e->cells && e->spare && e->places && e->starts &&
-		e->ids && e->cell_rows && e->values && e->others;
+	return e->room && e->other_room && e->values && e->numbers && e->others_numbers;
+}
+
+/* Once more, as of a process that began anew where lines break; the shorter one stays. */
+static enum err_code encode_anew(struct encoding *e, const enum value_kind *kinds, size_t start,
+	struct buf *out, struct err *err)
+{
+	size_t len = out->len;
+	enum err_code rc;
+
+	e->anew = e->broken;
+	rc = encode(e, kinds, true, out, err);
+	if (!rc && out->len - len < len - start) {
+		memmove(out->ptr + start, out->ptr + len, out->len - len);
+		out->len -= len - start;
+		return ERR_OK;
+	}
+	e->anew = 0;
+	out->len = len;
+	return rc;
 }
 
 enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_t rows_n,
 	const enum value_kind *kinds, struct buf *out, struct err *err)
 {
 	struct encoding *e = calloc(1, sizeof(*e));
-	size_t start = out->len;
+	size_t start = out->len, cells = 0;
 	enum err_code rc = ERR_OK;
 
 	if (!e)
@@ -496,26 +423,22 @@ enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_
 	assert(e->columns_n <= ROW_COLUMNS_MAX);
 	for (uint32_t r = 0; r < rows_n; r++) {
 		assert(rows[r].columns_n == e->columns_n && rows[r].interval_ns == rows[0].interval_ns);
-		e->cells_n += rows[r].n;
+		cells += rows[r].n;
 	}
-	if (e->cells_n > CHUNK_SAMPLES_MAX || e->cells_n * e->columns_n > CHUNK_VALUES_MAX) {
+	if (cells > CHUNK_SAMPLES_MAX || cells * e->columns_n > CHUNK_VALUES_MAX) {
 		rc = err_set(err, ERR_LIMIT, "chunk of %zu samples of %" PRIu32 " types is too large",
-			e->cells_n, e->columns_n);
+			cells, e->columns_n);
 		goto done;
 	}
-	if (!reserve(e)) {
-		rc = err_nomem(err, "chunk");
-		goto done;
-	}
-	sort_cells(e);
-	list_keys(e);
-	if (!list_slots(e)) {
+	if (!chunk_keys_list(&e->keys, rows, rows_n) || !reserve_columns(e) || !list_slots(e)) {
 		rc = err_nomem(err, "chunk");
 		goto done;
 	}
 	rc = encode(e, kinds, true, out, err);
+	if (!rc && e->broken)
+		rc = encode_anew(e, kinds, start, out, err);
 	/* So few bytes that a reader would not believe them: uncompressed there is one per key. */
-	if (!rc && e->cells_n > (out->len - start) * CHUNK_SAMPLES_PER_BYTE) {
+	if (!rc && cells > (out->len - start) * CHUNK_SAMPLES_PER_BYTE) {
 		out->len = start;
 		rc = encode(e, kinds, false, out, err);
 	}
@@ -523,17 +446,13 @@ enum err_code chunk_encode(const int64_t *ts_ns, const struct row *rows, uint32_
 done:
 	if (rc)
 		out->len = start;
-	free(e->cells);
-	free(e->spare);
-	free(e->places);
-	free(e->starts);
-	free(e->ids);
-	free(e->cell_rows);
+	chunk_keys_release(&e->keys);
 	free(e->values);
-	free(e->others);
 	free(e->numbers);
 	free(e->others_numbers);
 	free(e->slots);
+	free(e->room);
+	free(e->other_room);
 	buf_release(&e->heads);
 	buf_release(&e->columns);
 	free(e);

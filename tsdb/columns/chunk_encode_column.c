@@ -10,6 +10,9 @@
 
 /* Values of more bits than this each, counted, might be shorter as bytes that repeat. */
 #define COUNTED_BITS_GOOD 6u
+/* Of zstd: the most that its shortest match can be, the smallest table to find matches by. */
+#define MATCH_LONGEST 7
+#define HASH_LEAST 6
 
 void column_encoder_close(struct column_encoder *e)
 {
@@ -49,19 +52,28 @@ struct column_encoder *column_encoder_open(uint32_t rows_n, uint32_t keys_n)
 	return NULL;
 }
 
-/* Its length, the length as stored, the bytes: compressed where that saves a 32nd. */
-void section_put(ZSTD_CCtx *zstd, const struct buf *raw, bool compress, struct buf *out)
+uint32_t column_encoder_broken(const struct column_encoder *e)
 {
+	return e->scale.broken;
+}
+
+/* Its length, the length as stored, the bytes: compressed where that saves a 32nd. */
+void section_put(ZSTD_CCtx *zstd, const struct buf *raw, enum packing how, struct buf *out)
+{
+	bool small = how == PACK_SMALL;
 	size_t most = ZSTD_compressBound(raw->len), n = raw->len, head = out->len;
 
 	buf_add_varint(out, raw->len);
 	if (raw->len == 0)
 		return;
-	if (compress && raw->len > 32) {
+	if (how && raw->len > 32) {
 		/* Leaves room for the length in front: at most ten bytes. */
 		if (!buf_reserve(out, most + 10))
 			return;
-		n = ZSTD_compressCCtx(zstd, out->ptr + out->len + 10, most, raw->ptr, raw->len, 1);
+		ZSTD_CCtx_setParameter(zstd, ZSTD_c_compressionLevel, 1);
+		ZSTD_CCtx_setParameter(zstd, ZSTD_c_minMatch, small ? MATCH_LONGEST : 0);
+		ZSTD_CCtx_setParameter(zstd, ZSTD_c_hashLog, small ? HASH_LEAST : 0);
+		n = ZSTD_compress2(zstd, out->ptr + out->len + 10, most, raw->ptr, raw->len);
 		if (ZSTD_isError(n) || n + raw->len / 32 >= raw->len)
 			n = raw->len;
 	}
@@ -235,7 +247,11 @@ bool column_encode_keys(
 	has = coding_sections(coding, flags);
 	for (unsigned s = 0; s < COLUMN_SECTIONS; s++)
 		if (has & SECTION_BIT(s))
-			section_put(e->zstd, sections[s], t->compress && !(bits & SECTION_BIT(s)), &e->packed);
+			section_put(e->zstd, sections[s],
+				!t->compress || bits & SECTION_BIT(s) ? PACK_NOT :
+					s == SECTION_TOKENS               ? PACK_SMALL :
+														PACK_REPEATED,
+				&e->packed);
 	t->made = flags;
 	return true;
 }

@@ -14,6 +14,7 @@
 
 #define CHUNK_VERSION 1
 #define CHUNK_LABELS 1u
+#define CHUNK_ANEW 2u
 
 /* The most samples of all rows per byte of the chunk that a reader accepts. */
 #define CHUNK_SAMPLES_PER_BYTE 2048u
@@ -118,6 +119,7 @@ struct chunk {
 	unsigned flags;
 	int64_t interval_ns;
 	uint32_t rows_n, columns_n, keys_n, stack_max, set_max;
+	uint32_t anew; /* row at which the process began anew; 0: at none */
 	uint64_t samples_n;
 	struct section heads, stacks, sets;
 	struct chunk_column columns[ROW_COLUMNS_MAX + 1]; /* the last: entries that are all 0 */
@@ -155,7 +157,8 @@ MUST_CHECK enum err_code chunk_counts(
  * Scaled: if s is the running sum of a key's numbers (of levels: the number that the level is), the
  * running sum of its cells is (phase + s x unit) >> UNIT_BITS. Programs that sample events scale
  * their counts in this way: Go's heap profile has events times the mean size that one represents,
- * cut to integers, and a total of many scrapes is cut only once.
+ * cut to integers, and a total of many scrapes is cut only once. Where a process began anew its
+ * counts do too: from that row on running sums (not levels) begin at 0, with no phase.
  */
 #define UNIT_BITS 32u
 #define UNIT_MAX (UINT64_C(1) << 62)
@@ -186,6 +189,7 @@ struct column_reader {
 	bool like;
 	const struct key_unit *units; /* NULL: not scaled */
 	uint32_t rows_n; /* that places are among: of levels, one fewer */
+	uint32_t anew; /* scaled, not levels: as of the chunk */
 	const uint8_t *parameters; /* of subsets, by their number */
 	struct column_counts n;
 	struct bit_in places, bits;
@@ -227,6 +231,7 @@ struct column_in {
 	const int64_t *others; /* numbers of the column others_of, already written; or NULL */
 	uint32_t others_of;
 	bool levels_too; /* differences may be tried */
+	uint32_t anew; /* row at which the process began anew; 0: at none */
 	const uint32_t *slots; /* of keys */
 	int64_t *numbers; /* out, per cell: what a later column may be like */
 };
@@ -246,9 +251,12 @@ struct scale {
 	struct buf codes;
 	struct bit_out phases;
 	int64_t sums[CHUNK_ROWS_MAX], numbers[CHUNK_ROWS_MAX]; /* of a key: points on its line */
-	uint32_t n;
+	uint16_t rows[CHUNK_ROWS_MAX];
+	uint32_t n, anew; /* points; the first one since the process began anew */
+	uint32_t broken; /* row at which the lines of many keys end; 0: at none */
 };
 
+/* s->broken says where the process may have begun anew: it is for the caller to try. */
 bool scale_open(struct scale *s, uint32_t keys_n);
 void scale_close(struct scale *s);
 /* Numbers of cells go to in->numbers, where a key has no unit the values. */
@@ -258,9 +266,13 @@ bool scale_like(struct scale *s, const struct column_in *in, bool levels);
 
 struct column_encoder;
 struct column_encoder *column_encoder_open(uint32_t rows_n, uint32_t keys_n);
+uint32_t column_encoder_broken(const struct column_encoder *e); /* scale's */
 void column_encoder_close(struct column_encoder *e);
 bool column_encode(struct column_encoder *e, const struct column_in *in, bool compress,
 	uint32_t column, uint64_t factor, struct column_done *done, struct buf *out);
-void section_put(ZSTD_CCtx *zstd, const struct buf *raw, bool compress, struct buf *out);
+/* How zstd takes a section: for bytes that repeat others, or numbers that are only small, which it
+ * would take for repeated ones: matches of a few bytes cost more than their Huffman codes. */
+enum packing { PACK_NOT, PACK_REPEATED, PACK_SMALL };
+void section_put(ZSTD_CCtx *zstd, const struct buf *raw, enum packing how, struct buf *out);
 
 #endif

@@ -248,14 +248,20 @@ INLINE bool sum_cells(struct column_reader *r, uint32_t key, uint32_t n, const s
 	const uint64_t *rests = r->n.rests + key;
 	size_t at = bits_at(&in), was;
 	struct bounds asked, more;
+	uint16_t coded[CHUNK_BATCH]; /* keys whose sum is in bits: which of them is not foretold */
+	uint32_t coded_n = 0;
 
 	for (uint32_t i = 0; i < n; i++) {
+		bool bits = rests[i] && counts[i] > 1;
+
+		out[i] = (cells[i].end - cells[i].first) * (bits ? 1 : rests[i] + 1);
+		coded[coded_n] = (uint16_t)i;
+		coded_n += bits;
+	}
+	for (uint32_t c = 0; c < coded_n; c++) {
+		uint32_t i = coded[c];
 		uint64_t rest = rests[i];
 
-		out[i] = (cells[i].end - cells[i].first) * (rest + 1);
-		if (rest == 0 || counts[i] <= 1)
-			continue;
-		out[i] = cells[i].end - cells[i].first;
 		was = at;
 		asked = cells[i];
 		if (range == RANGE_HEAD)

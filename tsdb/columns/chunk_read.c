@@ -45,6 +45,7 @@ enum err_code column_reader_open(
 	out->coding = col->coding;
 	out->flags = col->flags;
 	out->rows_n = c->rows_n - col->coding->levels;
+	out->anew = col->coding->levels ? 0 : c->anew;
 	know_parameters(c, out->rows_n);
 	out->parameters = c->parameters;
 	if ((rc = chunk_counts(c, column, &out->n, err)) ||
@@ -101,19 +102,24 @@ bool column_reader_done(const struct column_reader *r)
 bool column_reader_cells(struct column_reader *r, uint32_t key, uint16_t *places, int64_t *values)
 {
 	uint32_t n = r->n.counts[key];
-	const struct key_unit *u;
+	struct key_unit u;
 	uint64_t sum = 0, was = 0, is;
+	bool anew = false;
 
 	if (!column_reader_places(r, n, places) || !r->coding->take_values(r, key, &n, values))
 		return false;
 	if (!r->units || n == 0)
 		return true;
-	u = &r->units[key];
-	for (uint32_t i = 0; i < n && r->like && !u->unit; i++)
+	u = r->units[key];
+	for (uint32_t i = 0; i < n && r->like && !u.unit; i++)
 		values[i] = unzigzag(cursor_varint(&r->raw));
-	for (uint32_t i = 0; i < n && u->unit; i++) {
+	for (uint32_t i = 0; i < n && u.unit; i++) {
+		if (r->anew && places[i] >= r->anew && !anew) {
+			anew = true;
+			sum = was = u.phase = 0;
+		}
 		sum += (uint64_t)values[i];
-		is = unit_times(u, sum);
+		is = unit_times(&u, sum);
 		values[i] = (int64_t)(is - was);
 		was = is;
 	}

@@ -37,15 +37,27 @@ void scale_close(struct scale *s)
 
 /* ---- lines ---- */
 
+/* What a point's sum is above its number times the unit. */
+static inline __int128 over_line(const struct scale *s, uint32_t i, uint64_t unit)
+{
+	return ((__int128)s->sums[i] << UNIT_BITS) - (__int128)s->numbers[i] * (__int128)unit;
+}
+
 /* Phases that a unit allows. Else which way the unit has to go: 1, -1; 0: no unit will do. */
 static bool fits(const struct scale *s, uint64_t unit, uint64_t *low, uint64_t *high, int *way)
 {
 	__int128 from = 0, to = (__int128)UNIT_ONE - 1;
 	int64_t from_n = 0, to_n = 0;
 
-	for (uint32_t i = 0; i < s->n; i++) {
-		__int128 over = ((__int128)s->sums[i] << UNIT_BITS) -
-			(__int128)s->numbers[i] * (__int128)unit;
+	for (uint32_t i = s->anew; i < s->n; i++) { /* no phase */
+		__int128 over = over_line(s, i, unit);
+
+		*way = over > 0 ? 1 : -1;
+		if (over > 0 || over <= -(__int128)UNIT_ONE)
+			return false;
+	}
+	for (uint32_t i = 0; i < s->n && i < s->anew; i++) {
+		__int128 over = over_line(s, i, unit);
 
 		if (over > from) {
 			from = over;
@@ -133,6 +145,7 @@ static bool take_points(
 	int64_t sum = 0, number = 0;
 
 	s->n = 0;
+	s->anew = UINT32_MAX;
 	for (size_t i = in->starts[key]; i < in->starts[key + 1]; i++) {
 		int64_t v = in->values[i], n = numbers[i];
 
@@ -140,12 +153,17 @@ static bool take_points(
 			continue;
 		if (v < 0 || n < 0 || v > SUM_MAX || n > SUM_MAX)
 			return false;
+		if (in->anew && in->rows[i] >= in->anew && !levels && s->anew == UINT32_MAX) {
+			s->anew = s->n;
+			sum = number = 0;
+		}
 		sum = levels ? v : sum + v;
 		number = levels ? n : number + n;
 		if (sum > SUM_MAX || number > SUM_MAX)
 			return false;
 		if (s->n && levels && sum == s->sums[s->n - 1] && number == s->numbers[s->n - 1])
 			continue;
+		s->rows[s->n] = in->rows[i];
 		s->sums[s->n] = sum;
 		s->numbers[s->n++] = number;
 	}
@@ -269,6 +287,83 @@ static void find_ranges(
 			(void)narrow(s, &s->low[in->slots[k]], &s->high[in->slots[k]]);
 }
 
+/* ---- where a process began anew ---- */
+
+/*
+ * A key whose process began anew is soon off its line: at the row itself, or at one of its next
+ * points. So each row at which keys leave their lines is tried, those of most keys first.
+ */
+#define BREAK_KEYS 64u /* that are asked, evenly spread */
+#define BREAK_KEYS_MORE 256u /* once one of them is off its line */
+#define BREAK_ROWS 16u
+
+/* The row of the first point that is not on a line with those before; 0: all are. */
+static uint32_t break_of(struct scale *s)
+{
+	uint32_t n = s->n, few = 1, many = n;
+	uint64_t low = 1, high = UNIT_MAX;
+
+	while (many - few > 1) { /* few are on a line, many are not */
+		low = 1;
+		high = UNIT_MAX;
+		s->n = few + (many - few) / 2;
+		if (narrow(s, &low, &high))
+			few = s->n;
+		else
+			many = s->n;
+	}
+	s->n = n;
+	return s->rows[few];
+}
+
+/* Keys that are on no line; votes, unless NULL, by the row at which each leaves its line. */
+static uint32_t count_broken(
+	struct scale *s, const struct column_in *in, uint32_t keys, uint16_t *votes)
+{
+	uint32_t step = in->keys_n / keys + 1, broken = 0;
+
+	for (uint32_t k = 0; k < in->keys_n; k += step) {
+		uint64_t low = 1, high = UNIT_MAX;
+
+		if (!take_points(s, in, in->numbers, k, false) || s->n < 2 || narrow(s, &low, &high))
+			continue;
+		broken++;
+		if (votes)
+			votes[break_of(s)]++;
+	}
+	return broken;
+}
+
+static uint32_t take_most_voted(uint16_t *votes, uint32_t n)
+{
+	uint32_t most = 0;
+
+	for (uint32_t row = 1; row < n; row++)
+		if (votes[row] > votes[most])
+			most = row;
+	votes[most] = 0;
+	return most;
+}
+
+static void find_break(struct scale *s, const struct column_in *in)
+{
+	uint32_t least = count_broken(s, in, BREAK_KEYS, NULL), broken, row;
+	uint16_t votes[CHUNK_ROWS_MAX] = { 0 };
+	struct column_in tried = *in;
+
+	if (!least)
+		return;
+	(void)count_broken(s, in, BREAK_KEYS_MORE, votes);
+	for (uint32_t i = 0; i < BREAK_ROWS && (row = take_most_voted(votes, in->rows_n)); i++) {
+		tried.anew = row;
+		broken = count_broken(s, &tried, BREAK_KEYS, NULL);
+		if (broken < least) {
+			least = broken;
+			s->broken = row;
+		}
+	}
+}
+
 static void put_phase(struct bit_out *o, uint64_t phase)
 {
 	unsigned bits = phase ? UNIT_BITS - (unsigned)__builtin_ctzll(phase) : 0;
@@ -318,6 +413,8 @@ bool scale_own(struct scale *s, const struct column_in *in, bool levels)
 	own.others = NULL;
 	if (!guess_numbers(s, in, levels))
 		return false;
+	if (!levels && !in->anew)
+		find_break(s, in);
 	find_ranges(s, in, in->numbers, levels);
 	for (uint32_t k = 0; k < in->keys_n; k++) {
 		uint64_t unit = simplest(s->low[in->slots[k]], s->high[in->slots[k]]);

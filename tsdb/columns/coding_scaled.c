@@ -59,6 +59,7 @@ static bool put_raw(struct column_encoder *e, const struct column_in *in, bool l
 
 static bool encode_like(struct column_try *t)
 {
+	const enum packing how = t->compress ? PACK_REPEATED : PACK_NOT;
 	const struct coding *other = t->in->others ? t->done[t->in->others_of].coding : NULL;
 	struct column_encoder *e = t->e;
 
@@ -70,9 +71,9 @@ static bool encode_like(struct column_try *t)
 	buf_add_char(&e->packed, (char)t->made);
 	buf_add_varint(&e->packed, t->factor);
 	buf_add_varint(&e->packed, t->in->others_of);
-	section_put(e->zstd, &e->values, t->compress, &e->packed);
-	section_put(e->zstd, &e->scale.codes, t->compress, &e->packed);
-	section_put(e->zstd, &e->scale.phases.bytes, false, &e->packed);
+	section_put(e->zstd, &e->values, how, &e->packed);
+	section_put(e->zstd, &e->scale.codes, how, &e->packed);
+	section_put(e->zstd, &e->scale.phases.bytes, PACK_NOT, &e->packed);
 	return true;
 }
 
@@ -98,7 +99,7 @@ static enum err_code add_all(struct adding *a, uint32_t column, struct err *err)
 	struct cursor raw = { 0 };
 	enum err_code rc;
 
-	if (!a->c->columns[col->like].coding->values_are_bits)
+	if (!a->c->columns[col->like].coding->values_are_bits || a->c->anew)
 		return adding_some(a, column, 0, a->c->rows_n, err);
 	if ((rc = chunk_counts(a->c, col->like, &n, err)) ||
 		(rc = chunk_units(a->c, column, &n, &units, err)))

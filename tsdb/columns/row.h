@@ -29,6 +29,7 @@ struct row {
 	const uint32_t *label_sets; /* NULL: all 0 */
 	const int64_t *values; /* column c of entry i: values[c * n + i] */
 	uint32_t epoch; /* of the ids; 0 if it does not matter */
+	const unsigned char *narrow; /* instead of the arrays: row_narrow; for chunk_encode only */
 };
 
 struct row_column {
@@ -67,6 +68,17 @@ MUST_CHECK enum err_code row_cells(const struct row_view *v, uint32_t column, ui
 /* The v->n values as bytes in the row: each times the column's factor, which is 2^56 at most. NULL:
  * they are not so small, or not all there; row_values then. */
 const unsigned char *row_small_values(const struct row_view *v, uint32_t column);
+
+/*
+ * A row that waits in memory: its numbers in as few bytes each as the largest of a list needs.
+ * row_narrow writes row_narrow_bytes bytes, which become the narrow of a row without arrays.
+ */
+size_t row_narrow_bytes(const struct row *r);
+void row_narrow(const struct row *r, unsigned char *to);
+/* The n values of a column of either kind of row; those of a narrow one are put into room. */
+const int64_t *row_column(const struct row *r, uint32_t column, int64_t *room);
+/* The n entries' stack << 32 | label set, of either kind of row. */
+void row_entry_ids(const struct row *r, uint64_t *room);
 
 /* ERR_CORRUPT: the row uses ids that are not there. sets NULL: all 0. */
 MUST_CHECK enum err_code row_check_ids(const struct partition *p, const struct row_view *v,

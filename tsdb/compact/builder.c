@@ -8,6 +8,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/self/heap.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/compact/builder_internal.h"
 #include "tsdb/compact/compaction.h"
@@ -59,6 +60,7 @@ enum err_code block_builder_open(struct db *db, const struct block_builder_optio
 
 	if (!m)
 		return err_nomem(err, "make block");
+	heap_trim(); /* what ingest freed; else the peak has it too */
 	m->db = db;
 	m->o = *o;
 	m->levels = levels_of(o->max_ns - o->min_ns);

@@ -6,8 +6,9 @@
  * evenly within it. Rollups of a step come from its rows (fresh) or are given; coarser ones are
  * added up from finer ones; those of groups from those of their series, or are given.
  *
- * Memory: the rows of one step of one series, the symbols of one partition, 32 bytes per
- * series and 24 per step of a group's series; the rest goes to files.
+ * Memory: the rows of one step of one series, narrow, and 30 bytes per entry while they become a
+ * chunk (at most BUILDER_CELLS_MAX cells); the symbols of one partition; 32 bytes per series and 24
+ * per step of a group's series; the rest goes to files.
  *
  * Trust: rows are counted and hashed per series; block_builder_finish reads the block back and
  * compares.

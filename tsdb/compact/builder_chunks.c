@@ -77,31 +77,21 @@ static bool reserve_rows(struct block_builder *m)
 		array_room(&m->rows, m->rows_held, 1, &m->rows_cap);
 }
 
-static const void *copy(struct arena *a, const void *from, size_t n, size_t size)
-{
-	void *to = arena_alloc_raw(a, n + 1, size);
-
-	if (to && n)
-		memcpy(to, from, n * size);
-	return to;
-}
-
 static enum err_code hold(
 	struct block_builder *m, int64_t ts_ns, const struct row *row, struct err *err)
 {
-	struct arena *a = &m->rows_arena;
 	struct row own = *row;
-	size_t cells = (size_t)row->n * row->columns_n;
+	unsigned char *narrow = arena_alloc_raw(&m->rows_arena, row_narrow_bytes(row), 1);
 
-	own.stacks = copy(a, row->stacks, row->n, sizeof(*row->stacks));
-	own.values = copy(a, row->values, cells, sizeof(*row->values));
-	if (row->label_sets)
-		own.label_sets = copy(a, row->label_sets, row->n, sizeof(*row->label_sets));
-	if (!own.stacks || !own.values || (row->label_sets && !own.label_sets) || !reserve_rows(m))
+	if (!narrow || !reserve_rows(m))
 		return err_nomem(err, "chunks");
+	row_narrow(row, narrow);
+	own.narrow = narrow;
+	own.stacks = own.label_sets = NULL;
+	own.values = NULL;
 	m->ts[m->rows_held] = ts_ns;
 	m->rows[m->rows_held++] = own;
-	m->cells_held += cells + row->n;
+	m->cells_held += (uint64_t)row->n * (row->columns_n + 1);
 	return ERR_OK;
 }
 

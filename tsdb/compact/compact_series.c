@@ -164,6 +164,15 @@ static bool cut_anew(const struct joining *t)
 	return wanted < t->pending_n;
 }
 
+/* A chunk keeps its memory between uses. Unpacked rows are more than all else here, and the builder
+ * has copies of them, which it encodes next. */
+static enum err_code forget_rows(struct joining *t, struct err *err)
+{
+	chunk_close(t->chunk);
+	t->chunk = chunk_open();
+	return t->chunk ? ERR_OK : err_nomem(err, "join blocks");
+}
+
 enum err_code join_flush(struct joining *t, struct err *err)
 {
 	bool anew = cut_anew(t);
@@ -181,7 +190,7 @@ enum err_code join_flush(struct joining *t, struct err *err)
 	t->pending_n = 0;
 	t->pending_rows = 0;
 	buf_clear(&t->pending_bytes);
-	return rc;
+	return anew && !rc ? forget_rows(t, err) : rc;
 }
 
 struct walking {

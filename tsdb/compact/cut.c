@@ -440,7 +440,7 @@ static enum err_code cut(struct cutting *t, struct err *err)
 		return rc;
 	o.rules = t->rules;
 	if (!(t->snap = store_snapshot_open(t->w->store)) ||
-		!(t->it = store_iter_open(t->w->store, t->snap)))
+		!(t->it = store_scan_open(t->w->store, t->snap)))
 		return err_nomem(err, "cut");
 	if ((rc = block_builder_open(t->db, &o, &t->m, err)) ||
 		(rc = numbers_cut(t->db, t->w, t->it, t->deleted, t->m, &t->numbers, err)) ||

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/self/heap.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compaction.h"
 
@@ -92,9 +93,12 @@ static enum err_code to_the_end(struct db *db, step_fn fn, const char *what, str
 	enum err_code rc;
 	bool did;
 
-	do /* each turn leaves a window or a block less, or a place where blocks stay apart */
+	do { /* each turn leaves a window or a block less, or a place where blocks stay apart */
 		rc = fn(db, &did, err);
-	while (!rc && did);
+		/* It took pieces of all sizes; ingest between them keeps half of what it freed in use. */
+		if (did)
+			heap_trim();
+	} while (!rc && did);
 	if (rc && rc != ERR_CANCELED) {
 		metric_add(&work_failures, what, 1);
 		log_error("tsdb", "work on blocks failed", LOG_S("what", what), LOG_E(err));

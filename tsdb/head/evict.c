@@ -1,4 +1,5 @@
 #include "base/metrics.h"
+#include "base/self/heap.h"
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
@@ -87,10 +88,12 @@ static bool is_used(const struct partition *p)
 	return resident_of(p)->pins || atomic_load(&resident_of(p)->bases);
 }
 
-void partitions_evict(struct db *db)
+/* The number of those that went. */
+static unsigned evict(struct db *db)
 {
 	struct partition *gone = NULL, *p;
 	uint64_t bytes = 0, used = 0;
+	unsigned n = 0;
 
 	mutex_lock(&db->lock);
 	for (uint32_t i = 0; i < db->partitions_n; i++) {
@@ -112,7 +115,14 @@ void partitions_evict(struct db *db)
 		gone = resident_of(p)->next_of_job;
 		resident_close(p);
 		metric_add(&evicted, NULL, 1);
+		n++;
 	}
+	return n;
+}
+
+void partitions_evict(struct db *db)
+{
+	evict(db);
 }
 
 /* ---- ending epochs ---- */
@@ -120,14 +130,13 @@ void partitions_evict(struct db *db)
 /* No new content will be made in it, so the maps that find content are freed. */
 static void freeze(struct partition *p)
 {
-	size_t bytes = nodemap_bytes(&p->nodes) + leafcache_bytes(&p->leaves);
+	size_t bytes = leafcache_bytes(&p->leaves);
 
 	mutex_assert_held(&p->lock);
 	for (int k = 1; k < SYM_KINDS; k++) {
-		bytes += map_bytes(&p->map[k]);
-		map_release(&p->map[k]);
+		bytes += idtable_bytes(&p->table[k]);
+		idtable_release(&p->table[k]);
 	}
-	nodemap_release(&p->nodes);
 	leafcache_release(&p->leaves);
 	stored_release_all(p);
 	p->lookup = false;
@@ -207,13 +216,16 @@ static struct job *worth_most(struct db *db)
 void partitions_bound(struct db *db)
 {
 	struct job *job;
+	unsigned gone = evict(db);
 
-	partitions_evict(db);
 	for (unsigned n = 0; n < ENDS_MAX && (job = worth_most(db)); n++) {
 		mutex_lock(&job->lock);
 		epoch_end(db, job);
 		mutex_unlock(&job->lock);
 		metric_add(&ended, NULL, 1);
 	}
-	partitions_evict(db);
+	/* Tables lie between others, so malloc keeps their pages. Measured with 500 targets: a
+	 * millisecond, and a fifteenth of all memory. */
+	if (gone + evict(db))
+		heap_trim();
 }

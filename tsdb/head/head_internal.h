@@ -34,11 +34,11 @@ bool head_parse_mark(int64_t start_ns, struct str bytes, struct mark *out);
 
 struct name {
 	struct str key, record; /* the record has its checksum */
-	size_t order;
 };
 struct names_file {
 	struct buf bytes; /* the file */
-	struct name *v; /* ascending by key, each key once: its last record */
+	struct str records; /* of it */
+	uint32_t *at; /* where they begin; ascending by key, each key once: its last record */
 	size_t n;
 	bool there;
 	bool whole; /* read to its end */
@@ -51,16 +51,23 @@ MUST_CHECK enum err_code head_names_read(
 MUST_CHECK enum err_code head_names_parse(
 	int64_t start_ns, struct str bytes, struct names_file *out, struct err *err);
 void head_names_release(struct names_file *n);
-/* NULL: it has none. */
-const struct name *head_names_find(const struct names_file *n, struct str key);
+struct name head_names_at(const struct names_file *n, size_t i);
+/* The first record of the kind, or of a later one; n: there is none. */
+size_t head_names_first(const struct names_file *n, char kind);
+/* False: it has none. */
+bool head_names_find(const struct names_file *n, struct str key, struct name *out);
 /* Records that the store has from now on, as store_batch_copies gives them. For the commit thread,
  * or while the window has no other user. */
 void head_names_append(struct db *db, struct window *w, struct str copies);
 /* Compares store and file. Records that the store lacks or cannot read are put back; if the file
- * lacks a record it is made anew from the store. *put: records that were put back. *why: the damage
- * of the store (ERR_OK: none). */
+ * lacks a record it is made anew from the store. */
+struct names_healed {
+	uint64_t put; /* records that were put back */
+	bool same; /* store and file had the same whole records */
+	struct err why; /* the damage of the store (ERR_OK: none) */
+};
 MUST_CHECK enum err_code head_names_heal(struct db *db, struct window *w,
-	const struct names_file *n, uint64_t *put, struct err *why, struct err *err);
+	const struct names_file *n, struct names_healed *out, struct err *err);
 
 /* ---- head_open.c: stores that are opened ---- */
 
@@ -84,7 +91,7 @@ MUST_CHECK enum err_code head_recount(
 bool head_tell_lost(struct db *db, struct window *w, const struct window_count *acked,
 	bool rows_only, const struct window_found *found, const struct err *why);
 
-/* ---- head_load.c ---- */
+/* ---- head_symbols.c ---- */
 
 /* The number of the next symbol record of a job's epoch in this store. */
 MUST_CHECK enum err_code head_next_symbol_record(
@@ -97,10 +104,13 @@ MUST_CHECK enum err_code head_load_symbols(
 MUST_CHECK enum err_code head_reserve_ids(
 	struct db *db, struct window *w, struct partition *p, struct err *err);
 
+/* ---- head_load.c ---- */
+
 /* Facts about a window that is being opened. */
 struct window_opening {
 	struct mark mark;
 	struct names_file names;
+	bool names_same; /* as its store */
 	bool damaged; /* its store was repaired, or something in it cannot be read */
 	struct err why; /* the first such thing */
 };

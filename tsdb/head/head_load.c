@@ -2,22 +2,22 @@
 
 #include "base/clock.h"
 #include "tsdb/catalog/jobs.h"
-#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/append_internal.h"
-#include "tsdb/head/commit.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
 #include "tsdb/series/groups.h"
-#include "tsdb/symbols/stored.h"
 
 /*
- * Loads a window's store into memory: jobs with their epochs, series and their types at the start,
- * symbols when they are first needed. Rows are not read, unless the store is damaged: then they are
- * counted.
+ * Loads a window's small records into memory at the start: jobs with their epochs, series and their
+ * types. Rows are not read, unless the store is damaged: then they are counted.
+ *
+ * Mostly the second copy has the same records. It is in memory, and was compared with the store, so
+ * the store is not read again.
  */
 #define META_VERSION 3
 #define META_VERSION_BEFORE 2 /* records have no identity */
+#define SERIES_TOGETHER 32u
 
 struct key key_of(char kind)
 {
@@ -161,36 +161,17 @@ enum err_code head_read_count(struct window *w, struct window_count *out, struct
 	return rc;
 }
 
-enum err_code head_next_symbol_record(
-	struct store *s, uint32_t job, uint32_t epoch, uint32_t *out, struct err *err)
-{
-	struct key end = key_u32_u32_u32('y', job, epoch, UINT32_MAX);
-	struct store_iter *it = store_iter_open(s, NULL);
-	enum err_code rc;
-	struct cursor in;
-	struct str key;
-
-	if (!it)
-		return err_nomem(err, "symbols");
-	*out = 0;
-	store_iter_seek_before(it, key_str(&end));
-	if (!(rc = store_iter_status(it, err)) && store_iter_valid(it)) {
-		key = store_iter_key(it);
-		if (key.len == end.len && memcmp(key.ptr, end.bytes, 9) == 0) {
-			in = cursor_of((struct str){ key.ptr + 9, 4 });
-			*out = cursor_u32be(&in) + 1;
-		}
-	}
-	store_iter_close(it);
-	return rc;
-}
-
 /* ---- loading ---- */
 
 struct loading {
 	struct db *db;
 	struct window *w;
-	struct arena scratch;
+	const struct names_file *same; /* has the store's records; NULL: it has others */
+	struct arena scratch; /* labels of the batch */
+	struct series_stored batch[SERIES_TOGETHER];
+	size_t batch_n;
+	struct job *job; /* of the latest series, with this id and epoch */
+	uint32_t job_id, epoch;
 	uint64_t bad_records;
 	bool lost_series; /* or jobs */
 	struct err first; /* why the first of them was lost */
@@ -223,36 +204,44 @@ static enum err_code job_of(struct loading *l, uint32_t id, uint32_t epoch, stru
 {
 	enum err_code rc;
 
+	if (l->job && l->job_id == id && l->epoch == epoch) {
+		*out = l->job;
+		return ERR_OK;
+	}
 	*out = db_job_by_id(l->db, id);
 	if (!*out && (rc = db_job(l->db, job_name_of(labels), id, epoch, out, err)))
 		return rc;
-	return window_epoch_found(l->db, l->w, *out, epoch, err);
+	if ((rc = window_epoch_found(l->db, l->w, *out, epoch, err)))
+		return rc;
+	l->job = *out;
+	l->job_id = id;
+	l->epoch = epoch;
+	return ERR_OK;
 }
 
+static enum err_code add_batch(struct loading *l, struct err *err)
+{
+	enum err_code rc = series_add_stored(l->db->series, l->batch, l->batch_n, err);
+
+	if (rc == ERR_EXISTS)
+		return err_wrap(err, rc, "store %s", l->w->dir);
+	for (size_t i = 0; i < l->batch_n && !rc; i++) {
+		if (!bits_reserve(&l->w->series, l->batch[i].id))
+			rc = err_nomem(err, "window");
+		else
+			bits_set(&l->w->series, l->batch[i].id);
+	}
+	l->batch_n = 0;
+	arena_reset(&l->scratch);
+	return rc;
+}
+
+/* The labels live in l->scratch until the batch is added. */
 static enum err_code add_series(
 	struct loading *l, uint32_t id, struct labels labels, struct job *job, struct err *err)
 {
-	struct series *s;
-	enum err_code rc;
-
-	series_lock_read(l->db->series);
-	s = series_by_id_locked(l->db->series, id);
-	series_unlock(l->db->series);
-	if (s && (!labels_eq(s->labels, labels) || !s->job != !job))
-		return err_set(
-			err, ERR_EXISTS, "store %s: series %" PRIu32 " has two meanings", l->w->dir, id);
-	if (!s) {
-		if ((rc = series_add(l->db->series, labels, id, job, &s, err)))
-			return rc;
-		series_release(s);
-		if (s->id != id)
-			return err_set(err, ERR_EXISTS, "store %s: series %" PRIu32 " has another id, %" PRIu32,
-				l->w->dir, s->id, id);
-	}
-	if (!bits_reserve(&l->w->series, id))
-		return err_nomem(err, "window");
-	bits_set(&l->w->series, id);
-	return ERR_OK;
+	l->batch[l->batch_n++] = (struct series_stored){ labels, job, id };
+	return l->batch_n == SERIES_TOGETHER ? add_batch(l, err) : ERR_OK;
 }
 
 static enum err_code load_series(
@@ -264,7 +253,6 @@ static enum err_code load_series(
 	struct job *job;
 	enum err_code rc;
 
-	arena_reset(&l->scratch);
 	if (k.bad || in.bad || labels_decode(&l->scratch, &in, &labels, NULL))
 		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
 	epoch = cursor_u32(&in);
@@ -282,7 +270,6 @@ static enum err_code load_number_series(
 	uint32_t id = cursor_u32be(&k);
 	struct labels labels;
 
-	arena_reset(&l->scratch);
 	if (k.bad || labels_decode(&l->scratch, &in, &labels, NULL) || in.bad)
 		return err_set(err, ERR_CORRUPT, "store %s: bad series", l->w->dir);
 	return add_series(l, id, labels, NULL, err);
@@ -314,9 +301,20 @@ static enum err_code load_types(
 typedef enum err_code (*load_fn)(
 	struct loading *l, struct str key, struct str value, struct err *err);
 
-/* Loads all records of one kind. Damaged ones are counted and passed over; other errors end the
- * loading. */
-static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct err *err)
+/* A damaged record is counted and passed over; other errors end the loading. */
+static enum err_code load_one(
+	struct loading *l, struct str key, struct str value, load_fn fn, struct err *err)
+{
+	enum err_code rc = fn(l, key, value, err);
+
+	if (rc == ERR_CORRUPT) {
+		lost(l, err);
+		rc = ERR_OK;
+	}
+	return rc;
+}
+
+static enum err_code load_stored(struct loading *l, char kind, load_fn fn, struct err *err)
 {
 	struct store_iter *it = store_iter_open(l->w->store, NULL);
 	struct key from = key_of(kind);
@@ -325,17 +323,14 @@ static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct 
 
 	if (!it)
 		return err_nomem(err, "window");
-	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it); store_iter_next(it)) {
+	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it) && !rc; store_iter_next(it)) {
 		key = store_iter_key(it);
 		if (key.len == 0 || key.ptr[0] != kind)
 			break;
-		if (!(rc = store_iter_value(it, &value, err)))
-			rc = fn(l, key, value, err);
-		if (rc == ERR_CORRUPT)
+		if (store_iter_value(it, &value, err))
 			lost(l, err);
-		else if (rc)
-			break;
-		rc = ERR_OK;
+		else
+			rc = load_one(l, key, value, fn, err);
 	}
 	if (!rc && (rc = store_iter_status(it, err)) == ERR_CORRUPT) {
 		lost(l, err);
@@ -343,6 +338,22 @@ static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct 
 	}
 	store_iter_close(it);
 	return rc;
+}
+
+/* All of one kind. The file is in memory, and its checksums were compared. */
+static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct err *err)
+{
+	const struct names_file *f = l->same;
+	enum err_code rc = f ? ERR_OK : load_stored(l, kind, fn, err);
+
+	for (size_t i = f ? head_names_first(f, kind) : 0; f && i < f->n && !rc; i++) {
+		struct name n = head_names_at(f, i);
+
+		if (n.key.ptr[0] != kind)
+			break;
+		rc = load_one(l, n.key, store_record_known(n.record), fn, err);
+	}
+	return rc ? rc : add_batch(l, err);
 }
 
 /*
@@ -420,7 +431,7 @@ static enum err_code load_small(struct loading *l, struct window_opening *o, str
 
 enum err_code head_load(struct db *db, struct window *w, struct window_opening *o, struct err *err)
 {
-	struct loading l = { .db = db, .w = w };
+	struct loading l = { .db = db, .w = w, .same = o->names_same ? &o->names : NULL };
 	const struct window_count *acked = &w->count;
 	enum err_code rc;
 	struct err why;
@@ -444,150 +455,5 @@ enum err_code head_load(struct db *db, struct window *w, struct window_opening *
 	if (rc)
 		err_copy(err, &why);
 	arena_release(&l.scratch);
-	return rc;
-}
-
-/* ---- symbols, later ---- */
-
-struct symbols_loading {
-	struct stored_symbols *stored;
-	struct arena scratch;
-	uint64_t lost;
-	struct err first;
-};
-
-static void lost_symbols(struct symbols_loading *l, uint64_t n, const struct err *why)
-{
-	if (!l->lost)
-		l->first = *why;
-	l->lost += n;
-}
-
-static enum err_code load_record(struct symbols_loading *l, struct partition *p,
-	struct store_iter *it, uint32_t number, struct err *err)
-{
-	uint64_t gone = 0;
-	struct str value;
-	enum err_code rc;
-
-	if (l->stored) {
-		l->stored->partition_stored = true;
-		if (l->stored->seq <= number)
-			l->stored->seq = number + 1;
-	}
-	if (!(rc = store_iter_value(it, &value, err)))
-		rc = symbols_load_record(p, l->stored, value, &l->scratch, &gone, err);
-	if (gone || rc == ERR_CORRUPT) {
-		lost_symbols(l, gone + (rc == ERR_CORRUPT), err);
-		rc = ERR_OK;
-	}
-	return rc;
-}
-
-static enum err_code load_records(
-	struct symbols_loading *l, struct store *store, struct partition *p, struct err *err)
-{
-	struct store_iter *it = store_iter_open(store, NULL);
-	struct key from = key_u32_u32_u32('y', p->id, p->epoch, 0);
-	enum err_code rc = ERR_OK;
-	struct cursor in;
-	struct str key;
-
-	if (!it)
-		return err_nomem(err, "symbols");
-	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it) && !rc; store_iter_next(it)) {
-		key = store_iter_key(it);
-		if (key.len != from.len || memcmp(key.ptr, from.bytes, 9) != 0)
-			break;
-		in = cursor_of((struct str){ key.ptr + 9, 4 });
-		rc = load_record(l, p, it, cursor_u32be(&in), err);
-	}
-	if (!rc && (rc = store_iter_status(it, err)) == ERR_CORRUPT) {
-		lost_symbols(l, 1, err);
-		rc = ERR_OK;
-	}
-	store_iter_close(it);
-	return rc;
-}
-
-enum err_code head_load_symbols(
-	struct db *db, struct window *w, struct partition *p, struct err *err)
-{
-	struct symbols_loading l = { 0 };
-	enum err_code rc = ERR_OK;
-
-	mutex_assert_held(&p->lock);
-	/* Only a window that takes rows needs to know which symbols it has. */
-	if (p->lookup && !w->sealed && !db->o.read_only)
-		rc = stored_open(p, w->start_ns, &l.stored, err);
-	if (rc)
-		return rc;
-	if (l.stored)
-		l.stored->generation = commit_generation(db);
-	arena_init(&l.scratch, 0);
-	rc = load_records(&l, w->store, p, err);
-	arena_release(&l.scratch);
-	if (rc || !l.lost)
-		return rc;
-	err_copy(err, &l.first);
-	return err_wrap(
-		err, ERR_CORRUPT, "store %s: %" PRIu64 " symbols are lost, the first", w->dir, l.lost);
-}
-
-/* Rows that cannot be read are not used. */
-static enum err_code reserve_row(
-	struct partition *p, const struct store_iter *it, struct arena *scratch, struct err *err)
-{
-	struct row_view *v = arena_new(scratch, struct row_view);
-	uint32_t *stacks, *sets;
-	struct str value;
-	enum err_code rc;
-
-	if (!v)
-		return arena_fail(scratch, "symbols", err);
-	if (store_iter_value(it, &value, NULL) || row_parse(value, 0, v, NULL) || v->epoch != p->epoch)
-		return ERR_OK;
-	stacks = arena_alloc_raw(scratch, (size_t)v->n + 1, sizeof(*stacks));
-	sets = arena_alloc_raw(scratch, (size_t)v->n + 1, sizeof(*sets));
-	if (!stacks || !sets)
-		return arena_fail(scratch, "symbols", err);
-	if ((rc = row_ids(v, stacks, sets, err)))
-		return rc == ERR_CORRUPT ? ERR_OK : rc;
-	sym_reserve(p, SYM_HEADER, v->header);
-	if (v->n)
-		sym_reserve(p, SYM_NODE, stacks[v->n - 1]);
-	for (uint32_t i = 0; i < v->n; i++)
-		sym_reserve(p, SYM_LABEL_SET, sets[i]);
-	return ERR_OK;
-}
-
-enum err_code head_reserve_ids(
-	struct db *db, struct window *w, struct partition *p, struct err *err)
-{
-	struct store_iter *it = store_iter_open(w->store, NULL);
-	struct key from = key_of('r');
-	enum err_code rc = ERR_OK;
-	struct arena scratch;
-	struct series *s;
-	uint32_t id;
-	int64_t ts;
-	bool ours;
-
-	mutex_assert_held(&p->lock);
-	if (!it)
-		return err_nomem(err, "symbols");
-	arena_init(&scratch, 0);
-	for (store_iter_seek(it, key_str(&from)); store_iter_valid(it) && !rc; store_iter_next(it)) {
-		if (!key_parse_row(store_iter_key(it), &id, &ts))
-			break;
-		series_lock_read(db->series);
-		ours = (s = series_by_id_locked(db->series, id)) && s->job == resident_of(p)->job;
-		series_unlock(db->series);
-		arena_reset(&scratch);
-		if (ours)
-			rc = reserve_row(p, it, &scratch, err);
-	}
-	store_iter_close(it);
-	arena_release(&scratch);
 	return rc;
 }

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -28,6 +29,11 @@ static bool is_kept(struct str key)
 	return key.len && memchr(kinds, key.ptr[0], sizeof(kinds));
 }
 
+static size_t kind_of(struct str key)
+{
+	return (size_t)((const char *)memchr(kinds, key.ptr[0], sizeof(kinds)) - kinds);
+}
+
 static uint64_t identity_of(struct str key, uint64_t identity)
 {
 	return key.len && key.ptr[0] == 'm' ? 0 : identity;
@@ -35,12 +41,25 @@ static uint64_t identity_of(struct str key, uint64_t identity)
 
 /* ---- reading ---- */
 
-static int name_cmp(const void *a, const void *b)
+/* The record that begins at `at`; it was read before. */
+static struct name name_of(const struct names_file *f, uint32_t at)
 {
-	const struct name *x = a, *y = b;
-	int c = str_cmp(x->key, y->key);
+	struct cursor in = cursor_of((struct str){ f->records.ptr + at, f->records.len - at });
+	struct name n;
 
-	return c ? c : x->order < y->order ? -1 : x->order > y->order;
+	n.key = cursor_lenstr(&in);
+	n.record = cursor_lenstr(&in);
+	return n;
+}
+
+static struct str key_at(const struct names_file *f, uint32_t at)
+{
+	return name_of(f, at).key;
+}
+
+struct name head_names_at(const struct names_file *n, size_t i)
+{
+	return name_of(n, n->at[i]);
 }
 
 static void read_head(int64_t start_ns, struct str bytes, struct names_file *out)
@@ -55,15 +74,37 @@ static void read_head(int64_t start_ns, struct str bytes, struct names_file *out
 	}
 }
 
-/* Stops at the first damaged one, as its end is not known. */
-static enum err_code read_records(struct str bytes, struct names_file *out, struct err *err)
+/* Records of one kind, as they come in the file. */
+struct kind_list {
+	uint32_t *at;
+	size_t n, cap;
+	struct str last;
+	bool descends; /* somewhere, or a key is there twice */
+};
+
+static enum err_code list_record(
+	struct kind_list *lists, struct str key, uint32_t at, struct err *err)
 {
-	struct cursor in = cursor_of(bytes);
-	size_t cap = 0;
+	struct kind_list *l = &lists[kind_of(key)];
+
+	if (!array_room(&l->at, l->n, 1, &l->cap))
+		return err_nomem(err, "window");
+	l->descends |= l->n && str_cmp(l->last, key) >= 0;
+	l->last = key;
+	l->at[l->n++] = at;
+	return ERR_OK;
+}
+
+/* Stops at the first damaged one, as its end is not known. */
+static enum err_code read_records(struct names_file *out, struct kind_list *lists, struct err *err)
+{
+	struct cursor in = cursor_of(out->records);
+	enum err_code rc = ERR_OK;
+	struct name one;
 	struct str value;
 
-	while (in.at < in.end) {
-		struct name one = { .order = out->n };
+	while (in.at < in.end && !rc) {
+		uint32_t at = (uint32_t)((const char *)in.at - out->records.ptr);
 
 		one.key = cursor_lenstr(&in);
 		one.record = cursor_lenstr(&in);
@@ -73,9 +114,78 @@ static enum err_code read_records(struct str bytes, struct names_file *out, stru
 			out->whole = false;
 			break;
 		}
-		if (!array_room(&out->v, out->n, 1, &cap))
-			return err_nomem(err, "window");
-		out->v[out->n++] = one;
+		rc = list_record(lists, one.key, at, err);
+	}
+	return rc;
+}
+
+/* ---- in order ---- */
+
+static size_t run_end(const struct names_file *f, const uint32_t *v, size_t i, size_t n)
+{
+	while (++i < n && str_cmp(key_at(f, v[i - 1]), key_at(f, v[i])) <= 0)
+		;
+	return i;
+}
+
+/* Two runs of v, [a, b) and [b, c), into one of out. Equal keys stay in the order of the file. */
+static void merge_runs(
+	const struct names_file *f, const uint32_t *v, size_t a, size_t b, size_t c, uint32_t *out)
+{
+	size_t i = a, k = b;
+
+	for (size_t o = a; o < c; o++)
+		if (k == c || (i < b && str_cmp(key_at(f, v[i]), key_at(f, v[k])) <= 0))
+			out[o] = v[i++];
+		else
+			out[o] = v[k++];
+}
+
+/* Records of a kind nearly ascend in the file: runs that do are found, and merged by pairs. */
+static void sort_kind(const struct names_file *f, uint32_t *v, size_t n, uint32_t *spare)
+{
+	size_t a, b, c;
+
+	while (run_end(f, v, 0, n) < n) {
+		for (a = 0; a < n; a = c) {
+			b = run_end(f, v, a, n);
+			c = b < n ? run_end(f, v, b, n) : n;
+			merge_runs(f, v, a, b < n ? b : n, c, spare);
+		}
+		memcpy(v, spare, n * sizeof(*v));
+	}
+}
+
+/* Of records with one key the last in the file stays. */
+static size_t drop_older(const struct names_file *f, uint32_t *v, size_t n)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		kept -= kept && str_eq(key_at(f, v[kept - 1]), key_at(f, v[i]));
+		v[kept++] = v[i];
+	}
+	return kept;
+}
+
+static enum err_code join_kinds(struct names_file *f, struct kind_list *lists, struct err *err)
+{
+	size_t n = 0;
+
+	for (size_t k = 0; k < sizeof(kinds); k++)
+		n += lists[k].n;
+	if (!(f->at = malloc((n + 1) * sizeof(*f->at))))
+		return err_nomem(err, "window");
+	for (size_t k = 0; k < sizeof(kinds); k++) {
+		struct kind_list *l = &lists[k];
+
+		if (l->descends) {
+			sort_kind(f, l->at, l->n, f->at + f->n);
+			l->n = drop_older(f, l->at, l->n);
+		}
+		if (l->n)
+			memcpy(f->at + f->n, l->at, l->n * sizeof(*f->at));
+		f->n += l->n;
 	}
 	return ERR_OK;
 }
@@ -83,26 +193,21 @@ static enum err_code read_records(struct str bytes, struct names_file *out, stru
 enum err_code head_names_parse(
 	int64_t start_ns, struct str bytes, struct names_file *out, struct err *err)
 {
+	struct kind_list lists[sizeof(kinds)] = { 0 };
 	enum err_code rc;
-	size_t kept = 0;
 
+	assert(bytes.len <= NAMES_BYTES_MAX);
 	if (bytes.len < HEAD_BYTES)
 		return ERR_OK;
 	read_head(start_ns, bytes, out);
 	if (!out->whole)
 		return ERR_OK;
-	bytes = (struct str){ bytes.ptr + HEAD_BYTES, bytes.len - HEAD_BYTES };
-	if ((rc = read_records(bytes, out, err)))
-		return rc;
-	if (out->n)
-		qsort(out->v, out->n, sizeof(*out->v), name_cmp);
-	for (size_t i = 0; i < out->n; i++) {
-		if (kept && str_eq(out->v[kept - 1].key, out->v[i].key))
-			kept--;
-		out->v[kept++] = out->v[i];
-	}
-	out->n = kept;
-	return ERR_OK;
+	out->records = (struct str){ bytes.ptr + HEAD_BYTES, bytes.len - HEAD_BYTES };
+	if (!(rc = read_records(out, lists, err)))
+		rc = join_kinds(out, lists, err);
+	for (size_t k = 0; k < sizeof(kinds); k++)
+		free(lists[k].at);
+	return rc;
 }
 
 enum err_code head_names_read(const struct window *w, struct names_file *out, struct err *err)
@@ -119,27 +224,40 @@ enum err_code head_names_read(const struct window *w, struct names_file *out, st
 
 void head_names_release(struct names_file *n)
 {
-	free(n->v);
+	free(n->at);
 	buf_release(&n->bytes);
 	*n = (struct names_file){ 0 };
 }
 
-const struct name *head_names_find(const struct names_file *n, struct str key)
+/* The first record at or after the key. */
+static size_t lower_bound(const struct names_file *n, struct str key)
 {
 	size_t from = 0, to = n->n;
 
 	while (from < to) {
 		size_t mid = from + (to - from) / 2;
-		int c = str_cmp(n->v[mid].key, key);
 
-		if (c == 0)
-			return &n->v[mid];
-		if (c < 0)
+		if (str_cmp(key_at(n, n->at[mid]), key) < 0)
 			from = mid + 1;
 		else
 			to = mid;
 	}
-	return NULL;
+	return from;
+}
+
+size_t head_names_first(const struct names_file *n, char kind)
+{
+	return lower_bound(n, (struct str){ &kind, 1 });
+}
+
+bool head_names_find(const struct names_file *n, struct str key, struct name *out)
+{
+	size_t i = lower_bound(n, key);
+
+	if (i == n->n)
+		return false;
+	*out = head_names_at(n, i);
+	return str_eq(out->key, key);
 }
 
 /* ---- writing ---- */
@@ -219,70 +337,83 @@ struct healing {
 	struct window *w;
 	const struct names_file *names;
 	struct store_batch *batch;
-	uint64_t put;
+	struct names_healed *out;
 	bool lacks; /* the file does */
-	struct err *why;
 };
 
 static void put_back(struct healing *h, const struct name *n, const char *what)
 {
-	if (!h->why->code)
-		err_set(h->why, ERR_CORRUPT, "store %s: %s", h->w->dir, what);
+	if (!h->out->why.code)
+		err_set(&h->out->why, ERR_CORRUPT, "store %s: %s", h->w->dir, what);
 	store_batch_put_record(h->batch, n->key, n->record);
-	h->put++;
+	h->out->put++;
+}
+
+/* If the file has the same bytes their checksum was compared when it was read. */
+static void compare_record(
+	struct healing *h, struct str key, struct str record, const struct name *known)
+{
+	struct str value;
+
+	if (known && h->names->identity == h->w->identity && str_eq(known->record, record))
+		return;
+	h->out->same = false;
+	h->lacks |= !known;
+	if (known && store_record_value(key, record, identity_of(key, h->w->identity), &value, NULL))
+		put_back(h, known, "a record's checksum is wrong");
 }
 
 static enum err_code compare(struct healing *h, char kind, struct err *err)
 {
 	struct store_iter *it = store_iter_open(h->w->store, NULL);
-	const struct names_file *n = h->names;
-	struct str key, value;
-	size_t i = 0;
+	const struct names_file *f = h->names;
+	struct name n = { 0 };
+	size_t i = head_names_first(f, kind);
 
 	if (!it)
 		return err_nomem(err, "window");
-	while (i < n->n && n->v[i].key.ptr[0] < kind)
-		i++;
 	for (store_iter_seek(it, (struct str){ &kind, 1 }); store_iter_valid(it); store_iter_next(it)) {
-		bool bad, known;
+		struct str key = store_iter_key(it);
+		int c = 1;
 
-		key = store_iter_key(it);
 		if (!key.len || key.ptr[0] != kind)
 			break;
-		for (; i < n->n && str_cmp(n->v[i].key, key) < 0; i++)
-			put_back(h, &n->v[i], "a record is missing");
-		known = i < n->n && str_eq(n->v[i].key, key);
-		bad = store_record_value(key, store_iter_record(it), identity_of(key, h->w->identity),
-				  &value, NULL) != ERR_OK;
-		if (known && bad)
-			put_back(h, &n->v[i], "a record's checksum is wrong");
-		h->lacks |= !known;
-		i += known;
+		for (; i < f->n; i++) {
+			n = head_names_at(f, i);
+			if ((c = str_cmp(n.key, key)) >= 0)
+				break;
+			put_back(h, &n, "a record is missing");
+		}
+		compare_record(h, key, store_iter_record(it), i < f->n && c == 0 ? &n : NULL);
+		i += i < f->n && c == 0;
 	}
-	for (; i < n->n && n->v[i].key.ptr[0] == kind; i++)
-		put_back(h, &n->v[i], "a record is missing");
-	if (!h->why->code)
-		(void)!store_iter_status(it, h->why);
+	for (; i < f->n; i++) {
+		n = head_names_at(f, i);
+		if (n.key.ptr[0] != kind)
+			break;
+		put_back(h, &n, "a record is missing");
+	}
+	if (!h->out->why.code)
+		(void)!store_iter_status(it, &h->out->why);
 	store_iter_close(it);
 	return ERR_OK;
 }
 
 enum err_code head_names_heal(struct db *db, struct window *w, const struct names_file *n,
-	uint64_t *put, struct err *why, struct err *err)
+	struct names_healed *out, struct err *err)
 {
-	struct healing h = { .w = w, .names = n, .why = why };
+	struct healing h = { .w = w, .names = n, .out = out };
 	enum err_code rc = ERR_OK;
 
-	*why = (struct err){ 0 };
-	*put = 0;
+	*out = (struct names_healed){ .same = n->whole };
 	if (!(h.batch = store_batch_open()))
 		return err_nomem(err, "window");
 	for (size_t i = 0; i < sizeof(kinds) && !rc; i++)
 		rc = compare(&h, kinds[i], err);
-	if (!rc && h.put)
+	if (!rc && out->put)
 		rc = store_write(w->store, h.batch, err);
 	store_batch_close(h.batch);
-	*put = h.put;
+	out->same &= !rc && !out->put && !out->why.code;
 	if (rc || db->o.read_only || w->shadow || (n->whole && !h.lacks))
 		return rc;
 	return make_anew(db, w, err);

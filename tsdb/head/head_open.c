@@ -105,23 +105,23 @@ static enum err_code open_or_repair(
 static enum err_code heal(
 	struct db *db, struct window *w, struct window_opening *o, struct err *err)
 {
-	struct err why;
-	uint64_t put;
-	enum err_code rc = head_names_heal(db, w, &o->names, &put, &why, err);
+	struct names_healed h;
+	enum err_code rc = head_names_heal(db, w, &o->names, &h, err);
 
 	if (rc == ERR_CORRUPT) {
 		head_suspect(o, err);
 		if ((rc = repair(db, w, err)))
 			return rc;
-		rc = head_names_heal(db, w, &o->names, &put, &why, err);
+		rc = head_names_heal(db, w, &o->names, &h, err);
 	}
 	if (rc)
 		return rc;
-	if (why.code)
-		head_suspect(o, &why);
-	if (put)
+	o->names_same = h.same;
+	if (h.why.code)
+		head_suspect(o, &h.why);
+	if (h.put)
 		log_warn("tsdb", "small records were lost, and are there again", LOG_S("store", w->dir),
-			LOG_I("records", (int64_t)put), LOG_E(&why));
+			LOG_I("records", (int64_t)h.put), LOG_E(&h.why));
 	return ERR_OK;
 }
 
@@ -253,10 +253,11 @@ static bool is_empty(struct window *w)
 static enum err_code spare_meta(
 	const struct window *w, const struct window_opening *o, struct window_meta *out)
 {
-	const struct name *n = head_names_find(&o->names, STR("m"));
 	struct str value;
+	struct name n;
 
-	return n && !store_record_value(n->key, n->record, 0, &value, NULL) ?
+	return head_names_find(&o->names,
+		STR("m"), &n) && !store_record_value(n.key, n.record, 0, &value, NULL) ?
 		head_parse_meta(value, w->dir, out, NULL) :
 		ERR_NOT_FOUND;
 }

@@ -154,32 +154,41 @@ static bool numbers_match(const struct selecting *x, const struct found *f)
 	return all;
 }
 
-/* Series of the window by their ids: those of some words. */
-struct listed {
-	struct found v[LISTED_WORDS * 64];
-	size_t n;
-};
+/* of: NULL where the series cannot be read. The index is locked. */
+typedef void (*series_fn)(void *ctx, uint32_t id, struct series *of);
 
-static void list_window_series(const struct selecting *x, uint32_t source, const struct bits *ids,
-	size_t from, struct listed *out)
+/* Series of the window by their ids: those of LISTED_WORDS words. Their memory lives as long as the
+ * querier. One that left the index has no rows any more. */
+static void each_series(const struct selecting *x, uint32_t source, const struct bits *ids,
+	size_t from, series_fn each, void *ctx)
 {
 	struct series_index *index = x->q->db->series;
 
-	out->n = 0;
 	series_lock_read(index);
 	for (size_t w = from; w < ids->words && w < from + LISTED_WORDS; w++)
 		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1) {
 			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
 			struct series *of = series_by_id_locked(index, id);
 
-			/* A series that left the index has no rows any more; its memory lives as long as the
-			 * querier. */
-			if (!of || (of->job ? of->job->index >= x->jobs[source].n : !(x->kinds & DB_NUMBERS)))
-				continue;
-			out->v[out->n++] = (struct found){ of->labels, NULL, of->job,
-				of->job ? of->job->name : (struct str){ 0 }, { source, id } };
+			each(ctx, id, of && of->job && of->job->index >= x->jobs[source].n ? NULL : of);
 		}
 	series_unlock(index);
+}
+
+struct listed {
+	struct found v[LISTED_WORDS * 64];
+	size_t n;
+	uint32_t source;
+	bool numbers;
+};
+
+static void list_series(void *ctx, uint32_t id, struct series *of)
+{
+	struct listed *l = ctx;
+
+	if (of && (of->job || l->numbers))
+		l->v[l->n++] = (struct found){ of->labels, NULL, of->job,
+			of->job ? of->job->name : (struct str){ 0 }, { l->source, id } };
 }
 
 /* One entry per epoch that has rows of it. */
@@ -208,12 +217,15 @@ static enum err_code look_in_window(
 	struct listed listed;
 	bool may = false, wanted = true;
 
+	listed.source = source;
+	listed.numbers = x->kinds & DB_NUMBERS;
 	for (size_t from = 0; from < ids->words && !rc; from += LISTED_WORDS) {
 		while (from < ids->words && !ids->w[from]) /* mostly few are selected of very many */
 			from++;
 		if (querier_canceled(x->q))
 			return select_canceled(err);
-		list_window_series(x, source, ids, from, &listed);
+		listed.n = 0;
+		each_series(x, source, ids, from, list_series, &listed);
 		for (size_t i = 0; i < listed.n && !rc; i++) {
 			const struct found *f = &listed.v[i];
 
@@ -394,35 +406,25 @@ struct unsure {
 		struct job *job;
 	} v[LISTED_WORDS * 64];
 	size_t n;
+	struct bits *ids; /* those that cannot be read are taken out */
+	int64_t min_ns, max_ns;
+	bool deleted; /* some rows of the window are */
 };
 
-/* Takes series out that cannot be read, as list_window_series does. */
-static void list_unsure(
-	struct selecting *x, uint32_t source, struct bits *ids, size_t from, struct unsure *out)
+static void list_unsure(void *ctx, uint32_t id, struct series *of)
 {
-	const struct querier_source *s = &x->q->sources[source];
-	int64_t min = x->q->min_ns > s->min_ns ? x->q->min_ns : s->min_ns,
-			max = x->q->max_ns < s->max_ns ? x->q->max_ns : s->max_ns, last;
-	struct series_index *index = x->q->db->series;
+	struct unsure *u = ctx;
+	int64_t last;
 
-	out->n = 0;
-	series_lock_read(index);
-	for (size_t w = from; w < ids->words && w < from + LISTED_WORDS; w++)
-		for (uint64_t rest = ids->w[w]; rest; rest &= rest - 1) {
-			uint32_t id = (uint32_t)(w * 64 + (size_t)__builtin_ctzll(rest));
-			struct series *of = series_by_id_locked(index, id);
-
-			if (!of || (of->job && of->job->index >= x->jobs[source].n)) {
-				bits_clear(ids, id);
-				continue;
-			}
-			last = atomic_load(&of->last_ts_ns);
-			if (s->deleted_n || last <= min || last > max) {
-				out->v[out->n].id = id;
-				out->v[out->n++].job = of->job;
-			}
-		}
-	series_unlock(index);
+	if (!of) {
+		bits_clear(u->ids, id);
+		return;
+	}
+	last = atomic_load(&of->last_ts_ns);
+	if (u->deleted || last <= u->min_ns || last > u->max_ns) {
+		u->v[u->n].id = id;
+		u->v[u->n++].job = of->job;
+	}
 }
 
 static bool has_rows(struct db_querier *q, struct querier_source *s, uint32_t id, struct job *job)
@@ -443,10 +445,15 @@ static enum err_code keep_with_rows(
 	struct querier_source *s = &x->q->sources[source];
 	struct unsure unsure;
 
+	unsure.ids = ids;
+	unsure.min_ns = x->q->min_ns > s->min_ns ? x->q->min_ns : s->min_ns;
+	unsure.max_ns = x->q->max_ns < s->max_ns ? x->q->max_ns : s->max_ns;
+	unsure.deleted = s->deleted_n;
 	for (size_t from = 0; from < ids->words; from += LISTED_WORDS) {
 		if (querier_canceled(x->q))
 			return select_canceled(err);
-		list_unsure(x, source, ids, from, &unsure);
+		unsure.n = 0;
+		each_series(x, source, ids, from, list_unsure, &unsure);
 		for (size_t i = 0; i < unsure.n; i++)
 			if (!has_rows(x->q, s, unsure.v[i].id, unsure.v[i].job))
 				bits_clear(ids, unsure.v[i].id);

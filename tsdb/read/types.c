@@ -62,15 +62,19 @@ static bool add_types(
 	return true;
 }
 
-static enum err_code add_from_rows(
-	struct db_querier *q, const struct db_series *s, struct type_list *l, struct err *err)
+/* The rows of one window: other windows and blocks know their types. */
+static enum err_code add_from_rows(struct db_querier *q, const struct db_series *s,
+	const struct series_place *at, struct type_list *l, struct err *err)
 {
+	struct db_series there = *s;
 	uint32_t seen = SYM_NONE;
 	const struct db_row *row;
 	struct db_rows *rows;
 	enum err_code rc;
 
-	if ((rc = db_rows_open(q, s, q->min_ns, q->max_ns, &rows, err)))
+	there.places = at;
+	there.places_n = 1;
+	if ((rc = db_rows_open(q, &there, q->min_ns, q->max_ns, &rows, err)))
 		return rc;
 	while (!(rc = db_rows_next(rows, &row, err))) {
 		if (row->header == seen)
@@ -123,7 +127,6 @@ static enum err_code add_series(
 	struct db_querier *q, const struct db_series *s, struct type_list *l, struct err *err)
 {
 	uint32_t header, before = SYM_NONE;
-	bool ask_rows = false;
 	enum err_code rc = ERR_OK;
 
 	for (size_t i = 0; i < s->places_n && !rc; i++) {
@@ -136,12 +139,12 @@ static enum err_code add_series(
 		header = window_types(q->db, q->sources[at->source].w, resident_of(s->partition)->job,
 			s->partition->epoch, at->id);
 		if (header == SERIES_TYPES_MANY)
-			ask_rows = true;
+			rc = add_from_rows(q, s, at, l, err);
 		else if (header != SYM_NONE && header != before)
 			rc = add_header(s, header, l, err);
 		before = header;
 	}
-	return ask_rows && !rc ? add_from_rows(q, s, l, err) : rc;
+	return rc;
 }
 
 /* Strings stay where they are. */

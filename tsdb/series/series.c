@@ -8,6 +8,8 @@
 #include "base/map.h"
 #include "tsdb/symbols/symbols.h"
 
+#define TOGETHER 32u
+
 enum err_code series_index_open(uint64_t series_max, struct series_index **out, struct err *err)
 {
 	struct series_index *x = calloc(1, sizeof(*x));
@@ -257,6 +259,45 @@ enum err_code series_add(struct series_index *x, struct labels labels, uint32_t 
 		atomic_fetch_add(&(*out)->uses, 1);
 	else if (id != SYM_NONE || !(rc = check_kind_locked(x, labels, job, err)))
 		rc = add_locked(x, labels, hash, id, job, out, err);
+	series_unlock(x);
+	return rc;
+}
+
+static enum err_code add_stored_locked(
+	struct series_index *x, const struct series_stored *v, uint64_t hash, struct err *err)
+{
+	struct series *s = series_by_id_locked(x, v->id);
+	enum err_code rc;
+
+	if (s && (!labels_eq(s->labels, v->labels) || !s->job != !v->job))
+		return err_set(err, ERR_EXISTS, "series %" PRIu32 " has two meanings", v->id);
+	if (s)
+		return ERR_OK;
+	if ((s = find_locked(x, &v->labels, hash)))
+		return err_set(
+			err, ERR_EXISTS, "series %" PRIu32 " has another id, %" PRIu32, v->id, s->id);
+	if (!(rc = add_locked(x, v->labels, hash, v->id, v->job, &s, err)))
+		series_release(s);
+	return rc;
+}
+
+/* A million series are more than any cache holds: a few at a time wait for memory together. */
+enum err_code series_add_stored(
+	struct series_index *x, const struct series_stored *v, size_t n, struct err *err)
+{
+	uint64_t hash[TOGETHER];
+	enum err_code rc = ERR_OK;
+
+	series_lock_write(x);
+	for (size_t from = 0, to; from < n && !rc; from = to) {
+		to = n - from < TOGETHER ? n : from + TOGETHER;
+		for (size_t i = from; i < to; i++) {
+			map_prefetch(&x->by_labels, hash[i - from] = labels_hash(v[i].labels));
+			index_labels_prefetch(x, v[i].labels);
+		}
+		for (size_t i = from; i < to && !rc; i++)
+			rc = add_stored_locked(x, &v[i], hash[i - from], err);
+	}
 	series_unlock(x);
 	return rc;
 }

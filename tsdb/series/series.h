@@ -88,6 +88,15 @@ MUST_CHECK enum err_code series_check_kind(
 MUST_CHECK enum err_code series_add(struct series_index *x, struct labels labels, uint32_t id,
 	struct job *job, struct series **out, struct err *err);
 void series_release(struct series *s); /* counts uses down */
+/* Series that have their ids already, as windows have them at the start: adds those that the index
+ * lacks. ERR_EXISTS: other labels have that id, or these labels another one. */
+struct series_stored {
+	struct labels labels;
+	struct job *job; /* NULL: numeric */
+	uint32_t id;
+};
+MUST_CHECK enum err_code series_add_stored(
+	struct series_index *x, const struct series_stored *v, size_t n, struct err *err);
 
 struct series *series_by_id_locked(const struct series_index *x, uint32_t id);
 uint32_t series_next_id(const struct series_index *x);

@@ -22,6 +22,7 @@ struct index_name {
 	struct posting *values;
 	uint32_t n, cap;
 	uint32_t dead; /* values without series */
+	uint32_t latest; /* the value to which a series was added last: the next one often has it */
 	struct map by_value; /* dead values stay until the next rebuild and are never equal */
 };
 
@@ -57,6 +58,8 @@ const struct index_job *index_job_find(const struct series_index *x, const struc
 
 void index_labels_init(struct series_index *x);
 void index_labels_release(struct series_index *x);
+/* Many series are about to be added: asks memory for what adding this one will read. */
+void index_labels_prefetch(const struct series_index *x, struct labels labels);
 /* False: out of memory; index_labels_remove takes back what was added. */
 MUST_CHECK bool index_labels_add(struct series_index *x, const struct series *s);
 /* The series' text is not used afterwards. */

@@ -3,6 +3,8 @@
 #include "base/array.h"
 #include "tsdb/series/series_internal.h"
 
+#define VALUES_FAR 4096u /* a map of fewer values is in the cache */
+
 /*
  * Which series have a label, each of its values, and a job. The text of a value is that of one of
  * its series, so a value that only one series has takes no memory of its own for it.
@@ -94,9 +96,17 @@ void index_labels_release(struct series_index *x)
 
 /* ---- adding ---- */
 
-static struct index_name *name_get(struct series_index *x, struct str name)
+/* at: where to look first. Most series have the same names. */
+static struct index_name *name_at(const struct series_index *x, struct str name, uint32_t at)
 {
-	struct index_name *in = index_name_find(x, name);
+	if (at < x->names_n && str_eq(x->names[at].name, name))
+		return &x->names[at];
+	return index_name_find(x, name);
+}
+
+static struct index_name *name_get(struct series_index *x, struct str name, uint32_t at)
+{
+	struct index_name *in = name_at(x, name, at);
 	struct str copy;
 
 	if (in)
@@ -112,14 +122,24 @@ static struct index_name *name_get(struct series_index *x, struct str name)
 	return in;
 }
 
+static bool is_latest(const struct index_name *in, struct str value)
+{
+	return in->n && str_eq(in->values[in->latest].value, value);
+}
+
 /* Adds the series to a value. */
 static bool value_add(struct series_index *x, struct index_name *in, struct str value, uint32_t id)
 {
-	uint64_t hash = hash_of(value);
-	struct posting *p = value_find(in, value, hash);
+	struct posting *p;
+	uint64_t hash;
 
-	if (p)
+	if (is_latest(in, value))
+		return id_set_add(&in->values[in->latest].ids, id);
+	hash = hash_of(value);
+	if ((p = value_find(in, value, hash))) {
+		in->latest = (uint32_t)(p - in->values);
 		return id_set_add(&p->ids, id);
+	}
 	if (!array_room(&in->values, in->n, 1, &in->cap))
 		return false;
 	p = &in->values[in->n];
@@ -130,7 +150,7 @@ static bool value_add(struct series_index *x, struct index_name *in, struct str 
 		id_set_release(&p->ids);
 		return false;
 	}
-	in->n++;
+	in->latest = in->n++;
 	x->values_n++;
 	return true;
 }
@@ -151,13 +171,31 @@ static bool job_add(struct series_index *x, struct job *job, uint32_t id)
 
 static bool labels_add(struct series_index *x, const struct series *s)
 {
+	uint32_t at = 0;
+
 	for (size_t i = 0; i < s->labels.n; i++) {
-		struct index_name *in = name_get(x, s->labels.v[i].name);
+		struct index_name *in = name_get(x, s->labels.v[i].name, at);
 
 		if (!in || !id_set_add(&in->ids, s->id) || !value_add(x, in, s->labels.v[i].value, s->id))
 			return false;
+		at = (uint32_t)(in - x->names) + 1;
 	}
 	return true;
+}
+
+void index_labels_prefetch(const struct series_index *x, struct labels labels)
+{
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < labels.n; i++) {
+		const struct index_name *in = name_at(x, labels.v[i].name, at);
+
+		if (!in)
+			continue;
+		if (in->n >= VALUES_FAR && !is_latest(in, labels.v[i].value))
+			map_prefetch(&in->by_value, hash_of(labels.v[i].value));
+		at = (uint32_t)(in - x->names) + 1;
+	}
 }
 
 bool index_labels_add(struct series_index *x, const struct series *s)

@@ -322,6 +322,12 @@ enum err_code store_record_value(
 	return err_set(err, ERR_CORRUPT, "a record's checksum is wrong");
 }
 
+struct str store_record_known(struct str record)
+{
+	assert(record.len >= CHECKSUM_BYTES);
+	return (struct str){ record.ptr, record.len - CHECKSUM_BYTES };
+}
+
 static enum err_code open_record(
 	const struct store *s, struct str key, struct str record, struct str *out, struct err *err)
 {
@@ -430,7 +436,7 @@ void store_snapshot_close(struct store *s, struct store_snapshot *snap)
 	free(snap);
 }
 
-struct store_iter *store_iter_open(struct store *s, const struct store_snapshot *snap)
+static struct store_iter *open_iter(struct store *s, const struct store_snapshot *snap, bool keep)
 {
 	struct store_iter *it = malloc(sizeof(*it));
 
@@ -439,10 +445,21 @@ struct store_iter *store_iter_open(struct store *s, const struct store_snapshot 
 	it->s = s;
 	it->read = leveldb_readoptions_create();
 	leveldb_readoptions_set_verify_checksums(it->read, 1);
+	leveldb_readoptions_set_fill_cache(it->read, keep);
 	if (snap)
 		leveldb_readoptions_set_snapshot(it->read, snap->s);
 	it->it = leveldb_create_iterator(s->db, it->read);
 	return it;
+}
+
+struct store_iter *store_iter_open(struct store *s, const struct store_snapshot *snap)
+{
+	return open_iter(s, snap, true);
+}
+
+struct store_iter *store_scan_open(struct store *s, const struct store_snapshot *snap)
+{
+	return open_iter(s, snap, false);
 }
 
 void store_iter_close(struct store_iter *it)

@@ -83,6 +83,8 @@ void store_batch_put_record(struct store_batch *b, struct str key, struct str re
 /* A record, as a copy has it, with its key: the value in it. ERR_CORRUPT: its checksum. */
 MUST_CHECK enum err_code store_record_value(
 	struct str key, struct str record, uint64_t identity, struct str *value, struct err *err);
+/* The same of a record whose checksum was compared before. */
+struct str store_record_known(struct str record);
 void store_batch_append(struct store_batch *to, const struct store_batch *from);
 size_t store_batch_bytes(const struct store_batch *b);
 /* All of it or nothing, synced. After an error it is not known what was stored: close, reopen, and
@@ -94,6 +96,8 @@ void store_snapshot_close(struct store *s, struct store_snapshot *snap);
 
 /* snap NULL: as it is now. NULL: out of memory. */
 struct store_iter *store_iter_open(struct store *s, const struct store_snapshot *snap);
+/* The same; pages are read once and not kept in the cache. */
+struct store_iter *store_scan_open(struct store *s, const struct store_snapshot *snap);
 void store_iter_close(struct store_iter *it);
 void store_iter_seek(struct store_iter *it, struct str key); /* the first at or after it */
 void store_iter_seek_before(struct store_iter *it, struct str key); /* the last before it */

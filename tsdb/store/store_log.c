@@ -2,6 +2,7 @@
 
 #include "base/arena.h"
 #include "base/log.h"
+#include "tsdb/store/store_crc.h"
 
 /*
  * A log is pages of 32 KiB; a record in it one piece, or several where it crosses pages. A piece is
@@ -14,18 +15,6 @@
 #define LOG_BYTES_MAX (256u << 20)
 
 enum piece { FULL = 1, FIRST, MIDDLE, LAST };
-
-static uint32_t crc32c(const unsigned char *p, size_t n)
-{
-	uint32_t crc = UINT32_MAX;
-
-	while (n--) {
-		crc ^= *p++;
-		for (int bit = 0; bit < 8; bit++)
-			crc = crc >> 1 ^ (UINT32_C(0x82f63b78) & (0 - (crc & 1)));
-	}
-	return ~crc;
-}
 
 static size_t page_end(size_t at, size_t n)
 {
@@ -46,7 +35,7 @@ static int piece_at(struct str log, size_t at, size_t *next)
 	len = p[4] | (size_t)p[5] << 8;
 	if (len > room - HEADER_BYTES)
 		return 0;
-	crc = crc32c(p + 6, len + 1);
+	crc = store_crc32c(0, p + 6, len + 1);
 	crc = (crc >> 15 | crc << 17) + UINT32_C(0xa282ead8);
 	if (crc != (p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24))
 		return 0;

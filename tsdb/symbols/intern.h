@@ -17,7 +17,7 @@ struct intern {
 	struct arena *arena;
 	struct err *err;
 	uint32_t *strings, *mappings, *functions, *locations; /* SYM_NONE: not asked for yet */
-	uint32_t *guess; /* locations that may be these, or MAP_NONE */
+	uint32_t *guess; /* locations that may be these, or SYM_NONE */
 	struct look *looks;
 	uint32_t looks_n;
 	uint64_t *weights; /* of frames in a stack's hash, by depth from the leaf */

@@ -5,27 +5,43 @@
 
 #define CACHE_LINE 64u
 #define STACKS_MAX (1u << 20)
+#define FIRST_MASK 255u
+
+/* A bucket for each: four times the stacks of the largest profile. In quarters of a doubling: it is
+ * not emptied each time that a profile is a little larger. */
+static uint32_t buckets_for(uint32_t stacks)
+{
+	uint32_t step = CACHE_LINE / LEAFCACHE_WAYS / sizeof(uint32_t);
+
+	while (step * 8 < stacks)
+		step *= 2;
+	return (stacks / step + 1) * step;
+}
 
 bool leafcache_reserve(struct leafcache *c, uint32_t stacks)
 {
-	unsigned log2 = 1;
-	uint64_t *slots;
-	size_t bytes;
+	uint32_t n = buckets_for(stacks < STACKS_MAX ? stacks : STACKS_MAX), *slots;
+	size_t bytes = (size_t)n * LEAFCACHE_WAYS * sizeof(*slots);
 
-	if (stacks > STACKS_MAX)
-		stacks = STACKS_MAX;
-	while (((uint32_t)1 << log2) < stacks)
-		log2++; /* a bucket for each: four times the stacks of the largest profile */
-	if (c->slots && 64 - c->shift >= log2)
+	if (c->slots && c->buckets >= n)
 		return true;
-	bytes = (LEAFCACHE_WAYS * sizeof(*slots)) << log2;
 	if (!(slots = aligned_alloc(CACHE_LINE, bytes)))
 		return c->slots != NULL;
 	memset(slots, 0, bytes);
 	free(c->slots);
-	c->slots = slots;
-	c->shift = 64 - log2;
+	*c = (struct leafcache){ slots, n, c->mask ? c->mask : FIRST_MASK };
 	return true;
+}
+
+void leafcache_widen(struct leafcache *c, uint32_t node)
+{
+	uint32_t mask = c->mask;
+
+	while (node > mask)
+		mask = mask << 1 | 1;
+	for (size_t i = 0; i < (size_t)c->buckets * LEAFCACHE_WAYS; i++)
+		c->slots[i] = (c->slots[i] & ~mask) | (c->slots[i] & c->mask);
+	c->mask = mask;
 }
 
 void leafcache_release(struct leafcache *c)

@@ -3,9 +3,10 @@
  *
  * A lookup of a whole stack is one cache line, known before any node is, so lookups of many stacks
  * wait for memory together; the node map needs one lookup per frame, each with the answer of the
- * one before. The answer is a guess: the caller compares its nodes with the stack. Buckets of four;
- * the one that was not used for longest is replaced, about: stacks of each scrape stay, though more
- * that come once pass through. An empty cache only costs time.
+ * one before. The answer is a guess: the caller compares its nodes with the stack. A slot has a
+ * node and, in the bits that nodes do not need, a piece of the hash. Buckets of four; the one that
+ * was not used for longest is replaced, about: stacks of each scrape stay, though more that come
+ * once pass through. An empty cache only costs time.
  *
  * Threads: the partition's writer.
  */
@@ -19,35 +20,43 @@
 #define LEAFCACHE_WAYS 4u
 
 struct leafcache {
-	uint64_t *slots; /* hash's low half << 32 | node; 0: free */
-	unsigned shift; /* 64 - log2(buckets) */
+	uint32_t *slots; /* a hash's low half but for the mask, and a node in the mask; 0: free */
+	uint32_t buckets;
+	uint32_t mask; /* 2^k - 1, no node is above */
 };
 
-static inline uint64_t *leafcache_bucket(const struct leafcache *c, uint64_t hash)
+static inline uint32_t *leafcache_bucket(const struct leafcache *c, uint64_t hash)
 {
-	return c->slots + (hash * UINT64_C(0xd6e8feb86659fd93) >> c->shift) * LEAFCACHE_WAYS;
+	uint64_t place = hash * UINT64_C(0xd6e8feb86659fd93) >> 32;
+
+	return c->slots + (place * c->buckets >> 32) * LEAFCACHE_WAYS;
+}
+
+static inline bool leafcache_is(const struct leafcache *c, uint32_t slot, uint64_t hash)
+{
+	return slot && !((slot ^ (uint32_t)hash) & ~c->mask);
 }
 
 /* A node that may be the stack's, or 0. The cache has room. */
 static inline uint32_t leafcache_find(const struct leafcache *c, uint64_t hash)
 {
-	const uint64_t *b = leafcache_bucket(c, hash);
+	const uint32_t *b = leafcache_bucket(c, hash);
 
 	for (unsigned i = 0; i < LEAFCACHE_WAYS; i++)
-		if (b[i] >> 32 == (uint32_t)hash)
-			return (uint32_t)b[i];
+		if (leafcache_is(c, b[i], hash))
+			return b[i] & c->mask;
 	return 0;
 }
 
 /* The same; what is found in the bucket's second half goes to its front. */
 static inline uint32_t leafcache_take(struct leafcache *c, uint64_t hash)
 {
-	uint64_t *b = leafcache_bucket(c, hash), slot = 0;
+	uint32_t *b = leafcache_bucket(c, hash), slot = 0;
 	unsigned way = 0;
 
 	/* All four: which one it is cannot be predicted. */
 	for (unsigned i = LEAFCACHE_WAYS; i-- > 0;) {
-		bool is = b[i] >> 32 == (uint32_t)hash;
+		bool is = leafcache_is(c, b[i], hash);
 
 		slot = is ? b[i] : slot;
 		way = is ? i : way;
@@ -57,16 +66,21 @@ static inline uint32_t leafcache_take(struct leafcache *c, uint64_t hash)
 			b[way] = b[way - 1];
 		b[0] = slot;
 	}
-	return (uint32_t)slot;
+	return slot & c->mask;
 }
+
+/* Makes the pieces of hashes shorter, so that a slot has room for this node. */
+void leafcache_widen(struct leafcache *c, uint32_t node);
 
 static inline void leafcache_add(struct leafcache *c, uint64_t hash, uint32_t node)
 {
-	uint64_t *b = leafcache_bucket(c, hash);
+	uint32_t *b = leafcache_bucket(c, hash);
 
+	if (__builtin_expect(node > c->mask, 0))
+		leafcache_widen(c, node);
 	for (unsigned i = LEAFCACHE_WAYS - 1; i > 0; i--)
 		b[i] = b[i - 1];
-	b[0] = hash << 32 | node;
+	b[0] = ((uint32_t)hash & ~c->mask) | node;
 }
 
 /* Room for several profiles of so many stacks; it never shrinks. False: there is none at all. */
@@ -74,7 +88,7 @@ bool leafcache_reserve(struct leafcache *c, uint32_t stacks);
 void leafcache_release(struct leafcache *c);
 static inline size_t leafcache_bytes(const struct leafcache *c)
 {
-	return c->slots ? (LEAFCACHE_WAYS * sizeof(*c->slots)) << (64 - c->shift) : 0;
+	return (size_t)c->buckets * LEAFCACHE_WAYS * sizeof(*c->slots);
 }
 
 #endif

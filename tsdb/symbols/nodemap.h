@@ -1,17 +1,18 @@
 /*
  * Node map: (parent, location) to node id, for the writer. A stack of 30 frames needs 30 lookups,
  * each with the answer of the one before, so latency counts: the location's half of the hash is
- * ready before the parent is known, and a slot has the id and a piece of the hash in one word.
+ * ready before the parent is known.
  *
  * The nodes of a new stack have successive ids, so most nodes (three of four) come directly after
  * their parent. They are found there. Only the others are in the table and have their parent
- * stored: 7 bytes a node and 4 of the table; a parent and a slot for each took 25.
+ * stored: 7 bytes a node and 2 of the table; a parent and a slot for each took 25.
  *
  * Threads: the partition's writer.
  */
 #ifndef TSDB_SYMBOLS_NODEMAP_H
 #define TSDB_SYMBOLS_NODEMAP_H
 
+#include "tsdb/symbols/idtable.h"
 #include "tsdb/symbols/segvec.h"
 
 #define NODE_LOCATIONS_MAX (UINT32_MAX / 4 - 1) /* ids of locations are below */
@@ -31,11 +32,16 @@ static inline uint32_t stack_item(struct stack_nodes v, uint32_t id)
 	return *(const uint32_t *)segvec_at_of(v.items, id, sizeof(uint32_t));
 }
 
+/* Of an item that says where. */
+static inline const struct stack_node *stack_head(struct stack_nodes v, uint32_t item)
+{
+	return segvec_at_of(v.heads, item >> 1, sizeof(struct stack_node));
+}
+
 static inline struct stack_node stack_node_of(struct stack_nodes v, uint32_t id, uint32_t item)
 {
 	if (item & 1)
-		return *(const struct stack_node *)segvec_at_of(
-			v.heads, item >> 1, sizeof(struct stack_node));
+		return *stack_head(v, item);
 	return (struct stack_node){ item ? id - 1 : 0, item >> 1 };
 }
 
@@ -51,12 +57,6 @@ static inline const uint32_t *stack_items(struct stack_nodes v, uint32_t id, uin
 	return segvec_at_of(v.items, id, sizeof(uint32_t));
 }
 
-struct nodemap {
-	uint64_t *slots; /* hash's low half << 32 | id; 0: free */
-	unsigned shift; /* 64 - log2(slots) */
-	size_t used;
-};
-
 static inline uint64_t nodemap_hash(uint32_t parent, uint32_t location)
 {
 	return parent * UINT64_C(0x9e3779b97f4a7c15) + (location + 1) * UINT64_C(0xd6e8feb86659fd93);
@@ -64,46 +64,36 @@ static inline uint64_t nodemap_hash(uint32_t parent, uint32_t location)
 
 /* The id, or 0. */
 static inline uint32_t nodemap_find(
-	const struct nodemap *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
+	const struct idtable *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
 {
-	uint64_t hash = nodemap_hash(parent, location), slot;
-	uint32_t behind = stack_item(nodes, parent + 1);
-	size_t mask, i;
+	uint64_t hash = nodemap_hash(parent, location);
+	uint32_t behind = stack_item(nodes, parent + 1), place, id;
 
 	/* A hole is 0, which no location gives. */
 	if ((behind & ~2u) == (location + 1) << 2)
 		return parent + 1;
-	if (__builtin_expect(!m->slots, 0))
+	if (__builtin_expect(!m->n, 0))
 		return 0;
-	mask = ((size_t)1 << (64 - m->shift)) - 1;
-	for (i = hash >> m->shift; (slot = m->slots[i]); i = (i + 1) & mask) {
-		struct stack_node n;
+	place = idtable_place(m, hash);
+	while ((id = idtable_next(m, hash, &place)) != IDTABLE_NONE) {
+		struct stack_node n = stack_node_at(nodes, id);
 
-		if (slot >> 32 != (uint32_t)hash)
-			continue;
-		n = stack_node_at(nodes, (uint32_t)slot);
 		if (n.parent == parent && n.tag >> 1 == location + 1)
-			return (uint32_t)slot;
+			return id;
 	}
 	return 0;
 }
 
 /* Of what nodemap_find reads first. */
 static inline void nodemap_prefetch(
-	const struct nodemap *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
+	const struct idtable *m, struct stack_nodes nodes, uint32_t parent, uint32_t location)
 {
 	__builtin_prefetch(segvec_at_of(nodes.items, parent + 1, sizeof(uint32_t)));
-	if (m->slots)
-		__builtin_prefetch(&m->slots[nodemap_hash(parent, location) >> m->shift]);
+	idtable_prefetch(m, nodemap_hash(parent, location));
 }
 
 /* Adds what was not found; the node is in `nodes` already. False: out of memory, nothing changed.
  */
-bool nodemap_add(struct nodemap *m, struct stack_nodes nodes, uint32_t id);
-void nodemap_release(struct nodemap *m);
-static inline size_t nodemap_bytes(const struct nodemap *m)
-{
-	return m->slots ? sizeof(*m->slots) << (64 - m->shift) : 0;
-}
+bool nodemap_add(struct idtable *m, struct stack_nodes nodes, uint32_t id);
 
 #endif

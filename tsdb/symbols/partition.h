@@ -1,11 +1,11 @@
 /*
  * Partition, the inside of symbols.h: tables of one partition and how they are filled.
  *
- * A partition is one epoch of a job. Each kind of symbol is a segmented vector by id, and a hash
- * map from content to id that only the writer uses; partitions that are only read (`lookup` false)
- * have no maps. What a symbol refers to has been published before it. Ids 0 of strings, nodes and
- * label sets are "", the empty stack and the empty set; they exist everywhere and are stored
- * nowhere.
+ * A partition is one epoch of a job. Each kind of symbol is a segmented vector by id, and a
+ * table from content to id that only the writer uses; partitions that are only read (`lookup`
+ * false) have no tables. What a symbol refers to has been published before it. Ids 0 of strings,
+ * nodes and label sets are "", the empty stack and the empty set; they exist everywhere and are
+ * stored nowhere.
  *
  * Errors:  ERR_LIMIT (names the partition, the kind and the limit), ERR_NOMEM, ERR_CORRUPT
  * (loading). Threads: functions that change the partition need partition->lock.
@@ -45,15 +45,15 @@ struct partition {
 	uint32_t index; /* among those in memory */
 	uint32_t id; /* of the job, on disk */
 	uint32_t epoch;
-	bool lookup; /* has maps: content can be found, and made */
+	bool lookup; /* has tables: content can be found, and made */
 	struct str name;
 	struct symbol_limits limits;
 	struct mutex lock;
 	struct segvec vec[SYM_KINDS];
-	struct map map[SYM_KINDS]; /* by content; locations: see symbols.c; nodes have their own: */
-	struct nodemap nodes;
+	struct idtable table[SYM_KINDS]; /* by content: symbols_table.c; nodes: nodemap.h */
 	struct leafcache leaves;
 	struct segvec heads; /* of nodes: see nodemap.h */
+	struct segvec shown; /* texts: what functions are shown as, by sym_function.shown - 1 */
 	uint32_t next[SYM_KINDS]; /* the id that the next new symbol gets: above all that were ever
 					 given */
 	struct arena arena; /* bytes of strings, lines, labels, header arrays: never moved */
@@ -122,9 +122,7 @@ MUST_CHECK enum err_code sym_intern_header(
  * number. Of l->lines only the first line's number is read. */
 uint64_t sym_hint_hash(const struct sym_location *l);
 void sym_hint_prefetch(const struct partition *p, uint64_t hash);
-/* The location that has this hint and was the first, or MAP_NONE. */
-uint32_t sym_hint(const struct partition *p, const struct sym_location *l);
-/* One that may be it, or MAP_NONE: no idea. */
+/* A location that may be it, or SYM_NONE. */
 uint32_t sym_hint_guess(const struct partition *p, uint64_t hash);
 void sym_label_set_sort(struct sym_label *v, uint32_t n);
 
@@ -166,6 +164,12 @@ bool sym_content_complete(const struct partition *p, enum sym_kind kind, uint32_
 void sym_content_reserve(struct partition *p, enum sym_kind kind, const union sym_content *c);
 /* The name that a function of p is shown under, if it differs; notes that p has such a name. */
 bool sym_shown_name(struct partition *p, const struct sym_function *f, struct buf *out);
+/* The id of this content, or SYM_NONE. Not nodes. */
+uint32_t sym_find(const struct partition *p, enum sym_kind kind, const union sym_content *c,
+	uint64_t content_hash);
+/* What was not found can be found from now on. False: out of memory. */
+bool sym_table_add(struct partition *p, enum sym_kind kind, const union sym_content *c,
+	uint64_t content_hash, uint32_t id);
 uint64_t sym_hash_types(const struct sym_header *h);
 bool sym_same_types(const struct sym_header *a, const struct sym_header *b);
 

@@ -10,7 +10,7 @@
 
 /* Asked of malloc at a time: with blocks of up to 1 MiB every other byte of them was free. */
 #define BLOCK_BYTES (32u << 10)
-#define SLAB_BYTES 4096u
+#define SLAB_BYTES 4064u /* eight fill a block, which has a head */
 
 static const struct {
 	const char *name;
@@ -54,10 +54,10 @@ enum err_code partition_init(struct partition *p, struct str name, uint32_t id, 
 	mutex_init(&p->types_lock);
 	for (k = 1; k < SYM_KINDS; k++) {
 		segvec_init(&p->vec[k], kinds[k].item_bytes);
-		map_init(&p->map[k]);
 		p->next[k] = kinds[k].first;
 	}
 	segvec_init(&p->heads, sizeof(struct stack_node));
+	segvec_init(&p->shown, sizeof(const char *));
 	map_init(&p->keys);
 	map_init(&p->typesets);
 	p->name = str_dup(&p->arena, name);
@@ -76,12 +76,12 @@ void partition_release(struct partition *p)
 	stored_release_all(p);
 	for (int k = 1; k < SYM_KINDS; k++) {
 		segvec_release(&p->vec[k]);
-		map_release(&p->map[k]);
+		idtable_release(&p->table[k]);
 	}
 	map_release(&p->keys);
-	nodemap_release(&p->nodes);
 	leafcache_release(&p->leaves);
 	segvec_release(&p->heads);
+	segvec_release(&p->shown);
 	map_release(&p->typesets);
 	free(p->typeset_header);
 	arena_release(&p->arena);
@@ -259,13 +259,28 @@ bool sym_put_node(struct partition *p, uint32_t id, const struct sym_node *n, bo
 	return ok;
 }
 
+static bool put_function(struct partition *p, uint32_t id, const struct sym_function *f)
+{
+	struct sym_function function = *f;
+	struct buf shown = { 0 };
+	const char *text;
+	bool ok = true;
+
+	function.shown = 0;
+	if (sym_shown_name(p, f, &shown)) { /* else it is shown as it is stored */
+		function.shown = p->shown.used + 1;
+		text = text_dup(p, buf_str(&shown));
+		ok = text && segvec_put(&p->shown, function.shown - 1, &text);
+	}
+	buf_release(&shown);
+	return ok && segvec_put(&p->vec[SYM_FUNCTION], id, &function);
+}
+
 static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 	const union sym_content *c, bool recursive)
 {
-	struct sym_function function;
 	struct sym_location location;
 	struct sym_label_set set;
-	struct buf shown = { 0 };
 	const char *text;
 
 	switch (kind) {
@@ -275,12 +290,7 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 	case SYM_MAPPING:
 		return segvec_put(&p->vec[kind], id, &c->mapping);
 	case SYM_FUNCTION:
-		function = c->function;
-		function.shown = NULL;
-		if (sym_shown_name(p, &function, &shown)) /* else it is shown as it is stored */
-			function.shown = text_dup(p, buf_str(&shown));
-		buf_release(&shown);
-		return segvec_put(&p->vec[kind], id, &function);
+		return put_function(p, id, &c->function);
 	case SYM_LOCATION:
 		location = c->location;
 		location.lines = no_lines;
@@ -302,17 +312,10 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 	return false;
 }
 
-static size_t lookup_bytes(const struct partition *p, enum sym_kind kind)
-{
-	if (kind == SYM_NODE)
-		return nodemap_bytes(&p->nodes);
-	return map_bytes(&p->map[kind]);
-}
-
 static size_t kind_bytes(const struct partition *p, enum sym_kind kind)
 {
-	return p->vec[kind].bytes + lookup_bytes(p, kind) + p->arena.used_bytes +
-		(kind == SYM_NODE ? p->heads.bytes : 0);
+	return p->vec[kind].bytes + idtable_bytes(&p->table[kind]) + p->arena.used_bytes +
+		p->heads.bytes + p->shown.bytes;
 }
 
 static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash, uint32_t id,
@@ -323,36 +326,21 @@ static enum err_code put(struct partition *p, enum sym_kind kind, uint64_t hash,
 
 	assert(!sym_exists(p, kind, id) && p->next[kind] > id);
 	assert(kind != SYM_NODE || c->node.parent < id);
-	/* Before it is there itself. */
-	if (p->lookup && kind == SYM_LOCATION && sym_hint(p, &c->location) == MAP_NONE)
-		hash = sym_hint_hash(&c->location);
 	if (!put_item(p, kind, id, c, recursive))
 		return err_nomem(err, "symbols");
 	/* If this fails the content gets another id when it comes again: more memory, nothing
 	 * wrong. */
 	if (p->lookup) {
 		if (kind == SYM_NODE)
-			found = nodemap_add(&p->nodes, partition_nodes(p), id);
+			found = nodemap_add(&p->table[kind], partition_nodes(p), id);
 		else
-			found = map_add(&p->map[kind], hash, id);
+			found = sym_table_add(p, kind, c, hash, id);
 	}
 	count_bytes(p, kind_bytes(p, kind) - before);
 	return found ? ERR_OK : err_nomem(err, "symbols");
 }
 
 /* ---- interning ---- */
-
-struct lookup {
-	const struct partition *p;
-	enum sym_kind kind;
-};
-
-static bool content_eq(const void *ctx, const void *key, uint32_t id)
-{
-	const struct lookup *l = ctx;
-
-	return sym_exists(l->p, l->kind, id) && sym_content_same(l->p, l->kind, id, key);
-}
 
 static uint64_t limit_of(const struct partition *p, enum sym_kind kind)
 {
@@ -414,15 +402,11 @@ const char *sym_near_limit(const struct partition *p)
 static enum err_code intern(struct partition *p, enum sym_kind kind, const union sym_content *c,
 	uint32_t *id, struct err *err)
 {
-	const struct lookup l = { p, kind };
 	uint64_t hash = sym_content_hash(kind, c);
 	enum err_code rc;
 
 	assert(p->lookup);
-	if ((*id = map_find(&p->map[kind], hash, content_eq, &l, c)) != MAP_NONE)
-		return ERR_OK;
-	if (kind == SYM_LOCATION &&
-		(*id = map_find(&p->map[kind], sym_hint_hash(&c->location), content_eq, &l, c)) != MAP_NONE)
+	if ((*id = sym_find(p, kind, c, hash)) != SYM_NONE)
 		return ERR_OK;
 	if ((rc = check_room(p, kind, err)))
 		return rc;
@@ -481,14 +465,13 @@ static enum err_code overflow_set(struct partition *p, uint32_t *id, struct err 
 enum err_code sym_intern_label_set(struct partition *p, const struct sym_label_set *set,
 	uint32_t *id, bool *overflow, struct err *err)
 {
-	const struct lookup l = { p, SYM_LABEL_SET };
 	const union sym_content c = { .label_set = *set };
 
 	*id = 0;
 	if (set->n == 0)
 		return ERR_OK;
-	*id = map_find(&p->map[SYM_LABEL_SET], sym_content_hash(SYM_LABEL_SET, &c), content_eq, &l, &c);
-	if (*id != MAP_NONE)
+	*id = sym_find(p, SYM_LABEL_SET, &c, sym_content_hash(SYM_LABEL_SET, &c));
+	if (*id != SYM_NONE)
 		return ERR_OK;
 	if (p->vec[SYM_LABEL_SET].used > p->limits.label_sets_max) {
 		*overflow = true;
@@ -541,7 +524,7 @@ enum err_code sym_add_node(struct partition *p, uint32_t parent, uint32_t locati
 enum err_code sym_intern_node(
 	struct partition *p, uint32_t parent, uint32_t location, uint32_t *id, struct err *err)
 {
-	*id = nodemap_find(&p->nodes, partition_nodes(p), parent, location);
+	*id = nodemap_find(&p->table[SYM_NODE], partition_nodes(p), parent, location);
 	return *id ? ERR_OK : sym_add_node(p, parent, location, false, id, err);
 }
 

@@ -47,8 +47,8 @@ struct sym_mapping {
 
 struct sym_function {
 	uint32_t name, system_name, filename; /* strings */
+	uint32_t shown; /* not stored; not 0: sym_function_name gives something else than `name` */
 	int64_t start_line;
-	const void *shown; /* not stored: the result of sym_function_name, if it is not `name` */
 };
 
 /* Packed: there are as many as code addresses. A profile with a wider column is refused. */

@@ -87,7 +87,7 @@ static bool mapping_eq(const void *ctx, const void *key, uint32_t id)
 		a->has_inline_frames == b->has_inline_frames;
 }
 
-/* Equal mappings of one process are told apart by a number, in the profile's order. */
+/* A process may have equal mappings. They are numbered in the profile's order. */
 static enum err_code mapping_ids(struct intern *in)
 {
 	const struct pprof *f = in->f;

@@ -2,8 +2,8 @@
 
 /*
  * Most of a profile is known already. Then comparing it with candidates is quicker than looking up
- * each name by its hash: a location's hint (sym_hint) gives a candidate without any name, its lines
- * give candidates of functions, and those of strings. Each is compared once, whole.
+ * each name by its hash: a location's hint (symbols_table.c) gives a candidate without any name,
+ * its lines give candidates of functions, and those of strings. Each is compared once, whole.
  *
  * One location after the other would wait for memory six times: for map, location, lines, function,
  * string, text. So each step prefetches for all what the next step reads. A candidate that is
@@ -103,7 +103,7 @@ uint32_t known_location(struct intern *in, uint32_t at)
 	const struct pprof_location *from = &in->f->locations[at];
 	uint32_t id = in->guess[at];
 
-	if (id == MAP_NONE || !same_lines(in, from, location_at(in->p, id)))
+	if (id == SYM_NONE || !same_lines(in, from, location_at(in->p, id)))
 		return SYM_NONE;
 	return in->locations[at] = id;
 }
@@ -157,19 +157,19 @@ static enum err_code guess_locations(struct known *k)
 		sym_hint_prefetch(p, hashes[i]);
 	}
 	for (uint32_t i = 0; i < n; i++)
-		if ((in->guess[i] = sym_hint_guess(p, hashes[i])) != MAP_NONE)
+		if ((in->guess[i] = sym_hint_guess(p, hashes[i])) != SYM_NONE)
 			__builtin_prefetch(location_at(p, in->guess[i]));
 	for (uint32_t i = 0; i < n; i++) {
-		if (in->guess[i] == MAP_NONE)
+		if (in->guess[i] == SYM_NONE)
 			continue;
 		l = location_at(p, in->guess[i]);
 		if (same_place(in, &f->locations[i], l))
 			__builtin_prefetch(l->lines);
 		else
-			in->guess[i] = MAP_NONE;
+			in->guess[i] = SYM_NONE;
 	}
 	for (uint32_t i = 0; i < n; i++)
-		if (in->guess[i] != MAP_NONE)
+		if (in->guess[i] != SYM_NONE)
 			guess_functions(k, &f->locations[i], location_at(p, in->guess[i]));
 	return ERR_OK;
 }

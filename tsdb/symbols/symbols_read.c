@@ -53,7 +53,9 @@ struct str sym_string(const struct partition *p, uint32_t id)
 
 struct str sym_function_name(const struct partition *p, const struct sym_function *f)
 {
-	return __builtin_expect(f->shown != NULL, 0) ? sym_text(f->shown) : sym_string(p, f->name);
+	if (__builtin_expect(!f->shown, 1))
+		return sym_string(p, f->name);
+	return sym_text(*(const void *const *)segvec_at(&shared(p)->shown, f->shown - 1));
 }
 
 bool sym_has_shown(const struct partition *p)

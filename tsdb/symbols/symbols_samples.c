@@ -9,11 +9,20 @@
  * Going up from a guess ends where an earlier stack of the profile had come by: if both have the
  * same locations from there to the root, the rest is right. Most stacks end there after one or two
  * steps off the runs of neighbouring nodes, where each costs a cache line and a wrong prediction.
+ * The first run of all stacks is compared before the first step of any.
  */
+
+/* The way up from a guess: the nodes below `at` are the stack's. */
+struct climb {
+	uint32_t at, done; /* done: frames */
+	uint32_t item; /* of `at`, which does not lie behind its parent; 0: no frame is left */
+};
+
 struct look {
 	uint64_t hash;
 	uint32_t sample, guess;
 	uint32_t known, known_n; /* without a guess: the deepest node that is there, and its depth */
+	struct climb climb; /* from the guess: behind the first run */
 };
 
 /* The upper part of a stack that was found: the node of its lowest frame. */
@@ -66,6 +75,48 @@ static enum err_code look_at(struct intern *in, const struct pprof_sample *s, st
 	l->hash = hash ^ hash >> 32;
 	__builtin_prefetch(leafcache_bucket(&in->p->leaves, l->hash));
 	return ERR_OK;
+}
+
+/* ---- climbing from a leaf ---- */
+
+/* While the nodes lie directly behind their parents, in one chunk. False: a node is not the
+ * frame's. */
+static bool climb_chunk(const struct intern *in, const struct pprof_sample *s, struct climb *c)
+{
+	const uint32_t *ids = in->f->location_ids + s->location_first, *locations = in->locations;
+	uint32_t i = c->done, left = s->location_n - i, run;
+	const uint32_t *items = stack_items(partition_nodes(in->p), c->at, &run);
+	const uint32_t *last = items - (run < left ? run : left);
+
+	for (; items != last && !(*items & 1); items--, i++)
+		if ((*items & ~2u) != (locations[ids[i]] + 1) << 2)
+			return false;
+	c->at -= i - c->done;
+	c->done = i;
+	c->item = items != last ? *items : 0;
+	return true;
+}
+
+static bool climb_run(const struct intern *in, const struct pprof_sample *s, struct climb *c)
+{
+	do {
+		if (!climb_chunk(in, s, c))
+			return false;
+	} while (!c->item && c->done < s->location_n);
+	return true;
+}
+
+/* A guess of which the first run is not the stack's goes: the stack is looked up with the others
+ * that have none. */
+static void climb_first(const struct intern *in, struct look *l)
+{
+	const struct pprof_sample *s = &in->f->samples[l->sample];
+
+	l->climb = (struct climb){ .at = l->guess };
+	if (!climb_run(in, s, &l->climb))
+		*l = (struct look){ .hash = l->hash, .sample = l->sample };
+	else if (l->climb.item)
+		__builtin_prefetch(stack_head(partition_nodes(in->p), l->climb.item));
 }
 
 static bool reserve_leaves(struct intern *in)
@@ -121,6 +172,9 @@ static enum err_code look_at_all(struct intern *in)
 		l->guess = leafcache_take(&in->p->leaves, l->hash);
 		__builtin_prefetch(segvec_at(&in->p->vec[SYM_NODE], l->guess));
 	}
+	for (uint32_t i = 0; i < in->looks_n; i++)
+		if (in->looks[i].guess)
+			climb_first(in, &in->looks[i]);
 	return ERR_OK;
 }
 
@@ -141,49 +195,28 @@ static bool is_upper(
 		!memcmp(ids + s->location_first + s->location_n - n, ids + u->end - n, n * sizeof(*ids));
 }
 
-/* The stack's frames from *done on while the nodes lie directly behind their parents; *item is that
- * of the first which does not. False: a node is not the frame's. */
-static bool go_up_run(const struct intern *in, const struct pprof_sample *s, uint32_t *done,
-	uint32_t *at, uint32_t *item)
-{
-	const uint32_t *ids = in->f->location_ids + s->location_first, *locations = in->locations;
-	uint32_t i = *done, left = s->location_n - i, run;
-	const uint32_t *items = stack_items(partition_nodes(in->p), *at, &run);
-	const uint32_t *last = items - (run < left ? run : left);
-
-	for (; items != last && !(*items & 1); items--, i++)
-		if ((*items & ~2u) != (locations[ids[i]] + 1) << 2)
-			return false;
-	*at -= i - *done;
-	*done = i;
-	*item = items != last ? *items : 0;
-	return true;
-}
-
-/* The nodes from the guess upwards are the stack's. */
-static bool is_guess(struct intern *in, const struct pprof_sample *s, uint32_t guess)
+/* The nodes from a guess upwards are the stack's; c: behind the first run. */
+static bool is_guess(struct intern *in, const struct pprof_sample *s, struct climb c)
 {
 	const uint32_t *ids = in->f->location_ids + s->location_first;
-	uint32_t at = guess, n = s->location_n, i = 0, new_n = 0, item;
 	const struct stack_nodes nodes = partition_nodes(in->p);
+	uint32_t n = s->location_n, new_n = 0;
 	struct upper new[UPPERS_NEW_MAX];
 	struct stack_node node;
 
-	while (i < n) {
-		if (!go_up_run(in, s, &i, &at, &item))
+	while (c.done < n) {
+		node = stack_node_of(nodes, c.at, c.item);
+		if (node.tag >> 1 != in->locations[ids[c.done++]] + 1)
 			return false;
-		if (!item) /* at the root, or where the chunk of items begins */
-			continue;
-		node = stack_node_of(nodes, at, item);
-		if (node.tag >> 1 != in->locations[ids[i++]] + 1)
-			return false;
-		at = node.parent;
-		if (i < n && is_upper(in, s, at, n - i))
+		c.at = node.parent;
+		if (c.done < n && is_upper(in, s, c.at, n - c.done))
 			goto found;
-		if (i < n && new_n < UPPERS_NEW_MAX)
-			new[new_n++] = (struct upper){ at, n - i, s->location_first + n };
+		if (c.done < n && new_n < UPPERS_NEW_MAX)
+			new[new_n++] = (struct upper){ c.at, n - c.done, s->location_first + n };
+		if (!climb_run(in, s, &c))
+			return false;
 	}
-	if (at)
+	if (c.at)
 		return false;
 found:
 	for (uint32_t k = 0; k < new_n; k++)
@@ -209,8 +242,8 @@ static void prefetch_step(const struct intern *in, const struct walker *w)
 {
 	const struct look *l = w->l;
 
-	nodemap_prefetch(
-		&in->p->nodes, partition_nodes(in->p), l->known, in->locations[*(w->root - l->known_n)]);
+	nodemap_prefetch(&in->p->table[SYM_NODE], partition_nodes(in->p), l->known,
+		in->locations[*(w->root - l->known_n)]);
 }
 
 static void walk_together(const struct intern *in, struct walker *v, unsigned n)
@@ -221,7 +254,7 @@ static void walk_together(const struct intern *in, struct walker *v, unsigned n)
 		for (unsigned i = 0; i < n; i++) {
 			struct look *l = v[i].l;
 			uint32_t found = nodemap_find(
-				&in->p->nodes, nodes, l->known, in->locations[*(v[i].root - l->known_n)]);
+				&in->p->table[SYM_NODE], nodes, l->known, in->locations[*(v[i].root - l->known_n)]);
 
 			if (found) {
 				l->known = found;
@@ -315,7 +348,7 @@ static enum err_code walk(
 	}
 	in->walked = s;
 	for (; k < s->location_n; k++) {
-		found = nodemap_find(&in->p->nodes, nodes, at, in->locations[*(root - k)]);
+		found = nodemap_find(&in->p->table[SYM_NODE], nodes, at, in->locations[*(root - k)]);
 		if (!found)
 			break;
 		at = in->path[k] = found;
@@ -328,14 +361,20 @@ static enum err_code walk(
 static enum err_code stack_id(
 	struct intern *in, const struct pprof_sample *s, const struct look *l, uint32_t *id)
 {
+	struct climb c = l->climb;
 	enum err_code rc;
 
 	*id = 0;
 	if (!s->location_n)
 		return ERR_OK;
-	/* It may have been added since it was looked at. */
-	*id = l->guess ? l->guess : leafcache_find(&in->p->leaves, l->hash);
-	if (*id && is_guess(in, s, *id))
+	*id = l->guess;
+	if (!*id) { /* it may have been added since it was looked at */
+		*id = leafcache_find(&in->p->leaves, l->hash);
+		c = (struct climb){ .at = *id };
+		if (*id && !climb_run(in, s, &c))
+			*id = 0;
+	}
+	if (*id && is_guess(in, s, c))
 		return ERR_OK;
 	if ((rc = walk(in, s, l, id)))
 		return rc;

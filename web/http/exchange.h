@@ -46,7 +46,7 @@ struct http_server {
 	unsigned port;
 	struct thread watcher;
 	struct mutex lock; /* guards conns, conns_n, working, closing, and each conn */
-	struct cond changed; /* working went down, or closing */
+	struct cond changed; /* closing, and then when working went down */
 	struct conn conns; /* head of the ring */
 	unsigned conns_n, working;
 	bool closing;

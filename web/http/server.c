@@ -91,6 +91,14 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 	}
 }
 
+/* Nobody else waits for requests to end: the watcher would look at all connections, each time. */
+static void tell_closer(struct http_server *s)
+{
+	mutex_assert_held(&s->lock);
+	if (s->closing)
+		cond_broadcast(&s->changed);
+}
+
 static bool client_gone(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
@@ -280,7 +288,7 @@ static void admit_later(void *ctx)
 	x->working = false;
 	assert(s->working);
 	s->working--;
-	cond_broadcast(&s->changed);
+	tell_closer(s);
 	mutex_unlock(&s->lock);
 	MHD_resume_connection(x->connection);
 }
@@ -364,7 +372,7 @@ static void work(void *ctx)
 		conn_set(s, x->conn, CONN_SENDING, NULL);
 	assert(s->working);
 	s->working--;
-	cond_broadcast(&s->changed);
+	tell_closer(s);
 	/* From here on a streamed exchange may be freed by the other thread. */
 	mutex_unlock(&s->lock);
 	if (orphaned)
@@ -443,7 +451,7 @@ static void on_completed(
 	orphaned = x->orphaned = x->working;
 	if (orphaned)
 		leave(x);
-	cond_broadcast(&s->changed);
+	tell_closer(s);
 	mutex_unlock(&s->lock);
 	if (!orphaned)
 		exchange_close(x);

@@ -8,6 +8,7 @@
 #include "web/render/heaviest.h"
 
 #define NO_NODE UINT32_MAX
+#define AT_ONCE 512u /* numbers of a row that are written before the answer is flushed */
 
 /* A box of the picture: a node, or the sum of the children that were left out of one. */
 struct box {
@@ -401,8 +402,9 @@ static enum err_code write_levels(
 	json_array(j);
 	for (size_t i = 0; i < f->rows_n; i++) {
 		json_array(j);
-		for (size_t k = 0; k < f->rows[i].n; k++) {
-			json_i64(j, f->rows[i].v[k]);
+		for (size_t k = 0, n; k < f->rows[i].n; k += n) {
+			n = f->rows[i].n - k < AT_ONCE ? f->rows[i].n - k : AT_ONCE;
+			json_i64s(j, f->rows[i].v + k, n);
 			if ((rc = render_flush(o, j->out, err)))
 				return rc;
 		}

@@ -9,14 +9,11 @@
 #define UNCHECKED 4096u /* stacks between checks for cancellation */
 #define NONE UINT32_MAX
 
-/* The stack nodes of a part that its cells use, numbered without gaps; callers come first. */
 struct stacks {
 	const struct part *part;
 	struct pruned pruned;
-	uint64_t *used; /* a bit per stack node */
-	uint32_t *before; /* per word of used: how many bits are set in the words before */
-	uint32_t words, n;
-	uint32_t first; /* number of the root; behind the last node is the one of no stack */
+	uint32_t ids; /* stack nodes of the cells are below */
+	uint32_t first; /* number of the root; those of the other nodes follow, callers first */
 	uint32_t *name_of; /* per function: its name in the tree + 1; 0: not looked up */
 };
 
@@ -27,30 +24,56 @@ struct candidate {
 	int64_t total[2];
 };
 
-/* A stack node, in one candidate at a time. All that is looked at together is in one place. */
+/*
+ * A stack node with a cost, in one candidate at a time. All that is looked at together is in one
+ * place.
+ */
 struct stack {
+	int64_t total;
 	uint32_t location; /* NONE: of a root, and of no stack */
 	uint32_t part;
 	uint32_t child, sibling;
-	uint32_t next; /* the next of the same candidate; while the profile is read: the caller */
+	uint32_t next; /* the next of the same candidate */
 	uint32_t line; /* the candidate's frame: 0 is the innermost of the location */
-	int64_t self, total;
 };
 
-struct side {
-	int64_t self, total;
+/* While a part is read, by id of stack nodes; those of a group without costs are not set. */
+struct by_id {
+	int64_t total[2]; /* the second is 0 but for diffs */
+	uint32_t location;
+	uint32_t up; /* first the caller's id, then its own number */
 };
+#define GROUP 64u /* ids that are cleared together */
+
+struct heap_entry {
+	int64_t weight; /* of both sides */
+	uint32_t candidate;
+};
+
+/* The outermost frame of a location, its name looked up. */
+struct outer {
+	uint32_t part; /* its number + 1; 0: free */
+	uint32_t location;
+	uint32_t name, line;
+};
+#define OUTER 4096u /* are kept, by location */
 
 struct unfolding {
 	struct frame_tree *t;
 	struct stacks *parts;
 	uint32_t parts_n;
 	struct stack *stacks; /* of all parts */
-	struct side *base; /* per stack; NULL: not a diff */
+	uint32_t stacks_n, stacks_cap;
+	int64_t *base; /* per stack its total; NULL: not a diff */
+	uint32_t base_cap;
+	struct by_id *by_id; /* of the part that is read */
+	char *group_used; /* per group of ids */
 	struct candidate *v;
 	uint32_t n, cap;
-	uint32_t *heap, heap_n, heap_cap; /* candidates, the heaviest at the top */
+	struct heap_entry *heap; /* the heaviest at the top */
+	uint32_t heap_n, heap_cap;
 	uint32_t *newest, newest_cap; /* per name: its latest candidate + 1 */
+	struct outer *outer;
 };
 
 bool heaviest_can(const struct profile_value *p)
@@ -64,164 +87,205 @@ bool heaviest_can(const struct profile_value *p)
 
 /* ---- stack nodes ---- */
 
-static uint32_t number_of(const struct stacks *s, uint32_t node)
+static struct by_id *at_id(struct unfolding *x, uint32_t id)
 {
-	uint64_t below = s->used[node / 64] & ((UINT64_C(1) << node % 64) - 1);
+	char *used = &x->group_used[id / GROUP];
 
-	return s->first + s->before[node / 64] + (uint32_t)__builtin_popcountll(below);
-}
-
-static void mark(struct stacks *s, uint32_t node)
-{
-	while (!(s->used[node / 64] >> node % 64 & 1)) {
-		s->used[node / 64] |= UINT64_C(1) << node % 64;
-		node = sym_node(s->part->partition, node).parent;
+	if (!*used) {
+		memset(&x->by_id[id / GROUP * GROUP], 0, GROUP * sizeof(*x->by_id));
+		*used = 1;
 	}
+	return &x->by_id[id];
 }
 
-static enum err_code find_stacks(struct unfolding *x, struct stacks *s,
-	const struct profile_value *p, const struct part *part, struct err *err)
+/* Adds the part's cells to their stack nodes. *none: of stacks without frames. */
+static enum err_code add_cells(
+	struct unfolding *x, const struct stacks *s, struct by_id *none, struct err *err)
 {
-	struct arena *a = x->t->arena;
+	const struct part *part = s->part;
 	enum err_code rc;
 
-	*s = (struct stacks){ .part = part };
-	assert(part->cells[0].stack <= part->cells[part->n - 1].stack); /* cells are in order */
-	if ((rc = pruned_init(&s->pruned, p, part, a, err)))
-		return rc;
-	s->words = part->cells[part->n - 1].stack / 64 + 1;
-	s->used = arena_array(a, uint64_t, s->words);
-	s->before = arena_alloc_raw(a, s->words, sizeof(*s->before));
-	s->name_of = arena_array(a, uint32_t, (size_t)sym_functions_n(part->partition) + 1);
-	if (!s->used || !s->before || !s->name_of)
-		return arena_fail(a, "flame graph", err);
-	s->used[0] = 1;
 	for (size_t i = 0; i < part->n; i++) {
+		const struct cell *c = &part->cells[i];
+		uint32_t id = pruned_stack(&s->pruned, c->stack);
+		struct by_id *to = id ? at_id(x, id) : none;
+
 		if (i % UNCHECKED == 0 && (rc = render_wanted(x->t->canceled, err)))
 			return rc;
-		mark(s, pruned_stack(&s->pruned, part->cells[i].stack));
+		to->total[0] += c->value;
+		to->total[1] += c->base;
 	}
-	for (uint32_t w = 0; w < s->words; w++) {
-		s->before[w] = s->n;
-		s->n += (uint32_t)__builtin_popcountll(s->used[w]);
+	return ERR_OK;
+}
+
+/*
+ * Adds each node's total to its caller, which has a lower id. No cost is negative, so the nodes
+ * that cells use are those with a total.
+ */
+static enum err_code add_up(
+	struct unfolding *x, const struct stacks *s, uint32_t *nodes_n, struct err *err)
+{
+	const struct partition *p = s->part->partition;
+	enum err_code rc;
+
+	*nodes_n = 0;
+	for (uint32_t group = (s->ids + GROUP - 1) / GROUP; group-- > 0;) {
+		if (group % (UNCHECKED / GROUP) == 0 && (rc = render_wanted(x->t->canceled, err)))
+			return rc;
+		if (!x->group_used[group])
+			continue;
+		for (uint32_t id = (group + 1) * GROUP; id-- > group * GROUP && id > 0;) {
+			struct by_id *of = &x->by_id[id], *above;
+			struct sym_node node;
+
+			if (!(of->total[0] | of->total[1]))
+				continue;
+			node = sym_node(p, id);
+			of->location = node.location;
+			of->up = node.parent;
+			above = at_id(x, node.parent);
+			above->total[0] += of->total[0];
+			above->total[1] += of->total[1];
+			++*nodes_n;
+		}
 	}
 	return ERR_OK;
 }
 
 static enum err_code make_room(struct unfolding *x, bool is_diff, uint32_t n, struct err *err)
 {
-	x->stacks = arena_alloc_raw(x->t->arena, n, sizeof(*x->stacks));
-	if (is_diff)
-		x->base = arena_calloc(x->t->arena, n, sizeof(*x->base));
-	return x->stacks && (x->base || !is_diff) ? ERR_OK :
-												arena_fail(x->t->arena, "flame graph", err);
+	struct arena *a = x->t->arena;
+
+	return arena_array_room(a, &x->stacks, x->stacks_n, n, &x->stacks_cap) &&
+			(!is_diff || arena_array_room(a, &x->base, x->stacks_n, n, &x->base_cap)) ?
+		ERR_OK :
+		arena_fail(a, "flame graph", err);
 }
 
-static void link_node(struct unfolding *x, uint32_t at, uint32_t location, uint32_t parent)
+/* Returns its number. parent: the caller's; NONE: it is a root. */
+static uint32_t add_stack(
+	struct unfolding *x, uint32_t part, const struct by_id *of, uint32_t parent)
 {
-	struct stack *above = &x->stacks[parent];
+	uint32_t at = x->stacks_n++;
+	struct stack *above = parent == NONE ? NULL : &x->stacks[parent];
 
-	x->stacks[at] = (struct stack){ .location = location,
-		.part = above->part,
+	x->stacks[at] = (struct stack){ .total = of->total[0],
+		.location = of->location,
+		.part = part,
 		.child = NONE,
-		.sibling = above->child,
-		.next = parent };
-	above->child = at;
+		.sibling = above ? above->child : NONE };
+	if (above)
+		above->child = at;
+	if (x->base)
+		x->base[at] = of->total[1];
+	return at;
 }
 
-static enum err_code link_nodes(struct unfolding *x, const struct stacks *s, struct err *err)
+static enum err_code link_nodes(
+	struct unfolding *x, const struct stacks *s, const struct by_id *none, struct err *err)
 {
-	uint32_t at = s->first;
-	struct sym_node node;
+	uint32_t part = (uint32_t)(s - x->parts);
+	struct by_id root = *at_id(x, 0);
 	enum err_code rc;
 
-	x->stacks[at++] = (struct stack){
-		.location = NONE, .part = (uint32_t)(s - x->parts), .child = NONE, .sibling = NONE
-	};
-	for (uint32_t w = 0; w < s->words; w++) {
-		uint64_t rest = w ? s->used[w] : s->used[0] & ~UINT64_C(1);
-
-		if ((rc = render_wanted(x->t->canceled, err)))
+	root.location = NONE;
+	root.total[0] += none->total[0];
+	root.total[1] += none->total[1];
+	x->by_id[0].up = add_stack(x, part, &root, NONE);
+	for (uint32_t group = 0; group < (s->ids + GROUP - 1) / GROUP; group++) {
+		if (group % (UNCHECKED / GROUP) == 0 && (rc = render_wanted(x->t->canceled, err)))
 			return rc;
-		for (; rest; rest &= rest - 1) {
-			node = sym_node(s->part->partition, w * 64 + (uint32_t)__builtin_ctzll(rest));
-			link_node(x, at++, node.location, number_of(s, node.parent));
+		if (!x->group_used[group])
+			continue;
+		for (uint32_t id = group ? group * GROUP : 1; id < (group + 1) * GROUP; id++) {
+			struct by_id *of = &x->by_id[id];
+
+			if (of->total[0] | of->total[1])
+				of->up = add_stack(x, part, of, x->by_id[of->up].up);
 		}
 	}
-	assert(at == s->first + s->n);
-	link_node(x, at, NONE, s->first);
+	if (none->total[0] | none->total[1])
+		add_stack(x, part, none, s->first);
 	return ERR_OK;
 }
 
-static void add_costs(struct unfolding *x, const struct stacks *s)
+static enum err_code read_part(struct unfolding *x, struct stacks *s, bool is_diff, struct err *err)
 {
-	for (size_t i = 0; i < s->part->n; i++) {
-		const struct cell *c = &s->part->cells[i];
-		uint32_t stack = pruned_stack(&s->pruned, c->stack);
-		uint32_t at = stack ? number_of(s, stack) : s->first + s->n;
+	struct by_id none = { .location = NONE };
+	uint32_t n;
+	enum err_code rc;
 
-		x->stacks[at].self += c->value;
-		if (x->base)
-			x->base[at].self += c->base;
-	}
-	for (uint32_t at = s->first + s->n + 1; at-- > s->first;) {
-		struct stack *stack = &x->stacks[at];
-		bool is_root = at == s->first;
+	memset(x->group_used, 0, s->ids / GROUP + 1);
+	if ((rc = add_cells(x, s, &none, err)) || (rc = add_up(x, s, &n, err)))
+		return rc;
+	if (n >= NONE - x->stacks_n - 2) /* with the root and the one of no stack */
+		return err_set(err, ERR_LIMIT, "flame graph: too many stacks");
+	if ((rc = make_room(x, is_diff, n + 2, err)))
+		return rc;
+	s->first = x->stacks_n;
+	return link_nodes(x, s, &none, err);
+}
 
-		stack->total += stack->self;
-		if (!is_root)
-			x->stacks[stack->next].total += stack->total;
-		if (!x->base)
+static enum err_code find_parts(
+	struct unfolding *x, const struct profile_value *p, uint32_t *ids_max, struct err *err)
+{
+	struct arena *a = x->t->arena;
+	enum err_code rc;
+
+	if (!(x->parts = arena_array(a, struct stacks, p->parts_n + 1)))
+		return arena_fail(a, "flame graph", err);
+
+	for (size_t i = 0; i < p->parts_n; i++) {
+		const struct part *part = &p->parts[i];
+		struct stacks *s = &x->parts[x->parts_n];
+
+		if (part->n == 0)
 			continue;
-		x->base[at].total += x->base[at].self;
-		if (!is_root)
-			x->base[stack->next].total += x->base[at].total;
+		assert(part->cells[0].stack <= part->cells[part->n - 1].stack); /* cells are in order */
+		*s = (struct stacks){ .part = part, .ids = part->cells[part->n - 1].stack + 1 };
+		if ((rc = pruned_init(&s->pruned, p, part, a, err)))
+			return rc;
+		s->name_of = arena_array(a, uint32_t, (size_t)sym_functions_n(part->partition) + 1);
+		if (!s->name_of)
+			return arena_fail(a, "flame graph", err);
+		if (s->ids > *ids_max)
+			*ids_max = s->ids;
+		x->parts_n++;
 	}
+	return ERR_OK;
 }
 
 static enum err_code read_profile(
 	struct unfolding *x, const struct profile_value *p, struct err *err)
 {
-	uint32_t n = 0;
+	struct arena *a = x->t->arena;
+	uint32_t ids_max = 0, groups;
 	enum err_code rc;
 
-	if (!(x->parts = arena_array(x->t->arena, struct stacks, p->parts_n + 1)))
-		return arena_fail(x->t->arena, "flame graph", err);
-	for (size_t i = 0; i < p->parts_n; i++) {
-		struct stacks *s = &x->parts[x->parts_n];
-
-		if (p->parts[i].n == 0)
-			continue;
-		if ((rc = find_stacks(x, s, p, &p->parts[i], err)))
-			return rc;
-		if (s->n >= NONE - n - 1)
-			return err_set(err, ERR_LIMIT, "flame graph: too many stacks");
-		s->first = n;
-		n += s->n + 1;
-		x->parts_n++;
-	}
-	if ((rc = make_room(x, p->is_diff, n, err)))
+	if ((rc = find_parts(x, p, &ids_max, err)))
 		return rc;
-	for (uint32_t i = 0; i < x->parts_n; i++) {
-		if ((rc = link_nodes(x, &x->parts[i], err)))
-			return rc;
-		add_costs(x, &x->parts[i]);
-	}
-	return ERR_OK;
+	groups = ids_max / GROUP + 1;
+	x->group_used = arena_alloc_raw(a, groups, 1);
+	x->by_id = arena_alloc_raw(a, (size_t)groups * GROUP, sizeof(*x->by_id));
+	x->outer = arena_array(a, struct outer, OUTER);
+	if (!x->group_used || !x->by_id || !x->outer)
+		return arena_fail(a, "flame graph", err);
+	for (uint32_t i = 0; i < x->parts_n && !rc; i++)
+		rc = read_part(x, &x->parts[i], p->is_diff, err);
+	return rc;
 }
 
 /* ---- the heap ---- */
 
-static bool heavier(const struct unfolding *x, uint32_t a, uint32_t b)
+static bool heavier(const struct heap_entry *l, const struct heap_entry *r)
 {
-	const struct candidate *l = &x->v[a], *r = &x->v[b];
-	int64_t left = l->total[0] + l->total[1], right = r->total[0] + r->total[1];
-
-	return left != right ? left > right : a < b;
+	return l->weight != r->weight ? l->weight > r->weight : l->candidate < r->candidate;
 }
 
 static enum err_code heap_add(struct unfolding *x, uint32_t candidate, struct err *err)
 {
+	const struct candidate *c = &x->v[candidate];
+	struct heap_entry e = { c->total[0] + c->total[1], candidate };
 	uint32_t at = x->heap_n, above;
 
 	if (!arena_array_room(x->t->arena, &x->heap, x->heap_n, 1, &x->heap_cap))
@@ -229,22 +293,23 @@ static enum err_code heap_add(struct unfolding *x, uint32_t candidate, struct er
 	x->heap_n++;
 	for (; at; at = above) {
 		above = (at - 1) / 2;
-		if (!heavier(x, candidate, x->heap[above]))
+		if (!heavier(&e, &x->heap[above]))
 			break;
 		x->heap[at] = x->heap[above];
 	}
-	x->heap[at] = candidate;
+	x->heap[at] = e;
 	return ERR_OK;
 }
 
 static uint32_t heap_take(struct unfolding *x)
 {
-	uint32_t top = x->heap[0], last = x->heap[--x->heap_n], at = 0, below;
+	struct heap_entry last = x->heap[--x->heap_n];
+	uint32_t top = x->heap[0].candidate, at = 0, below;
 
 	for (; (below = 2 * at + 1) < x->heap_n; at = below) {
-		if (below + 1 < x->heap_n && heavier(x, x->heap[below + 1], x->heap[below]))
+		if (below + 1 < x->heap_n && heavier(&x->heap[below + 1], &x->heap[below]))
 			below++;
-		if (!heavier(x, x->heap[below], last))
+		if (!heavier(&x->heap[below], &last))
 			break;
 		x->heap[at] = x->heap[below];
 	}
@@ -281,6 +346,27 @@ static enum err_code name_of(
 	return rc;
 }
 
+/* Sets the line of a stack node to its outermost, and *name to the name there. */
+static enum err_code outermost(
+	struct unfolding *x, struct stack *at, uint32_t *name, struct err *err)
+{
+	struct outer *o = &x->outer[at->location % OUTER];
+	const struct sym_location *l = NULL;
+	enum err_code rc;
+
+	if (o->part != at->part + 1 || o->location != at->location) {
+		if (at->location != NONE)
+			l = sym_location(x->parts[at->part].part->partition, at->location);
+		at->line = l && l->lines_n ? l->lines_n - 1 : 0;
+		if ((rc = name_of(x, at, name, err)))
+			return rc;
+		*o = (struct outer){ at->part + 1, at->location, *name, at->line };
+	}
+	at->line = o->line;
+	*name = o->name;
+	return ERR_OK;
+}
+
 /* Room for a name; there is no candidate of it yet. */
 static bool newest_room(struct unfolding *x, uint32_t name)
 {
@@ -295,17 +381,13 @@ static bool newest_room(struct unfolding *x, uint32_t name)
 }
 
 /* The frame of a stack node becomes a part of the node's child with its name. */
-static enum err_code add_frame(struct unfolding *x, uint32_t parent, uint32_t at, struct err *err)
+static enum err_code add_frame(
+	struct unfolding *x, uint32_t parent, uint32_t at, uint32_t name, struct err *err)
 {
 	struct stack *stack = &x->stacks[at];
 	struct candidate *c;
-	uint32_t name, found;
-	enum err_code rc;
+	uint32_t found;
 
-	if (stack->total == 0 && (!x->base || x->base[at].total == 0))
-		return ERR_OK;
-	if ((rc = name_of(x, stack, &name, err)))
-		return rc;
 	if (!newest_room(x, name) || !arena_array_room(x->t->arena, &x->v, x->n, 1, &x->cap))
 		return arena_fail(x->t->arena, "flame graph", err);
 	found = x->newest[name];
@@ -315,7 +397,7 @@ static enum err_code add_frame(struct unfolding *x, uint32_t parent, uint32_t at
 	}
 	c = &x->v[found - 1];
 	c->total[0] += stack->total;
-	c->total[1] += x->base ? x->base[at].total : 0;
+	c->total[1] += x->base ? x->base[at] : 0;
 	stack->next = c->stacks;
 	c->stacks = at;
 	return ERR_OK;
@@ -327,21 +409,27 @@ static enum err_code unfold_frame(struct unfolding *x, uint32_t node, uint32_t a
 	struct stack *stack = &x->stacks[at], *child;
 	const struct stacks *s = &x->parts[stack->part];
 	enum err_code rc = ERR_OK;
+	int64_t self[2];
+	uint32_t name;
 
 	if (stack->location != NONE && stack->line > pruned_line(&s->pruned, stack->location)) {
 		stack->line--;
-		return add_frame(x, node, at, err);
+		rc = name_of(x, stack, &name, err);
+		return rc ? rc : add_frame(x, node, at, name, err);
 	}
-	x->t->nodes[node].self[0] += stack->self;
-	x->t->nodes[node].self[1] += x->base ? x->base[at].self : 0;
+	self[0] = stack->total;
+	self[1] = x->base ? x->base[at] : 0;
 	for (uint32_t c = stack->child; c != NONE && !rc; c = child->sibling) {
-		const struct sym_location *l;
-
 		child = &x->stacks[c];
-		l = child->location == NONE ? NULL : sym_location(s->part->partition, child->location);
-		child->line = l && l->lines_n ? l->lines_n - 1 : 0;
-		rc = add_frame(x, node, c, err);
+		if (child->sibling != NONE)
+			__builtin_prefetch(&x->stacks[child->sibling]);
+		self[0] -= child->total;
+		self[1] -= x->base ? x->base[c] : 0;
+		if (!(rc = outermost(x, child, &name, err)))
+			rc = add_frame(x, node, c, name, err);
 	}
+	x->t->nodes[node].self[0] += self[0];
+	x->t->nodes[node].self[1] += self[1];
 	return rc;
 }
 
@@ -369,7 +457,7 @@ static enum err_code unfold_root(struct unfolding *x, struct err *err)
 		uint32_t at = x->parts[i].first;
 
 		x->t->nodes[0].total[0] += x->stacks[at].total;
-		x->t->nodes[0].total[1] += x->base ? x->base[at].total : 0;
+		x->t->nodes[0].total[1] += x->base ? x->base[at] : 0;
 		x->stacks[at].next = stacks;
 		stacks = at;
 	}
@@ -406,7 +494,7 @@ enum err_code frame_tree_heaviest(struct frame_tree *t, const struct profile_val
 	if (!(*other = arena_calloc(t->arena, t->n, sizeof(**other))))
 		return arena_fail(t->arena, "flame graph", err);
 	for (uint32_t i = 0; i < x.heap_n; i++) {
-		const struct candidate *c = &x.v[x.heap[i]];
+		const struct candidate *c = &x.v[x.heap[i].candidate];
 
 		(*other)[c->parent][0] += c->total[0];
 		(*other)[c->parent][1] += c->total[1];

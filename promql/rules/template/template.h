@@ -7,8 +7,8 @@
  * title, toUpper, toLower, reReplaceAll, match, first, value, label, strvalue, sortByLabel, args,
  * safeHtml, externalURL, pathPrefix, graphLink, tableLink, stripPort, stripDomain, parseDuration,
  * toTime. `query` asks through the data's function.
- * $labels, $externalLabels, $externalURL, $value stand for .Labels, .ExternalLabels,
- * .ExternalURL, .Value.
+ * Each template begins with four variables: $labels has the value of .Labels, $externalLabels that
+ * of .ExternalLabels, $externalURL that of .ExternalURL, $value that of .Value.
  *
  * Errors:    parsing: ERR_INVALID with line and column inside of the text. Rendering: ERR_INVALID,
  *            ERR_LIMIT (bytes made, steps); who shows it writes "<error expanding template: ...>".

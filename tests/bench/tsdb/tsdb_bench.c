@@ -19,6 +19,7 @@ static const struct command {
 	{ "make", "a data directory of many days, written as blocks", bench_make },
 	{ "series", "very many series in the head: memory, times and the limit", bench_series },
 	{ "sum", "sums over long and short windows, against all raw rows", bench_sum },
+	{ "work", "peaks of memory: of ingest, of cutting and joining", bench_work },
 };
 #define COMMANDS_N (sizeof(commands) / sizeof(commands[0]))
 
@@ -80,6 +81,25 @@ void bench_blocks_close(struct bench_blocks *b)
 	arena_release(&b->arena);
 }
 
+/* Symbols by kind, rollups by what they sum. */
+static void print_parts(const struct block_sizes *s)
+{
+	static const char *const kinds[SYM_KINDS] = { "", "strings", "mappings", "functions",
+		"locations", "nodes", "label_sets", "headers" };
+	uint64_t series = 0, groups = 0, functions = 0;
+
+	for (int k = 1; k < SYM_KINDS; k++)
+		printf(",\"%s_bytes\":%" PRIu64, kinds[k], s->symbols[k]);
+	for (size_t i = 0; i < ROLLUP_LEVELS; i++) {
+		series += s->rollups_series[i];
+		groups += s->rollups_group[i];
+		functions += s->functions[i];
+	}
+	printf(",\"series_rollup_bytes\":%" PRIu64 ",\"group_rollup_bytes\":%" PRIu64
+		   ",\"function_bytes\":%" PRIu64,
+		series, groups, functions);
+}
+
 enum err_code bench_measure(struct block *b, const char *name, const char *set, struct err *err)
 {
 	const struct block_meta *m = block_meta(b);
@@ -98,10 +118,12 @@ enum err_code bench_measure(struct block *b, const char *name, const char *set, 
 	printf("{\"name\":\"%s\",\"set\":\"%s\",\"rows\":%" PRIu64 ",\"samples\":%" PRIu64
 		   ",\"nodes\":%" PRIu64 ",\"raw_bytes\":%" PRIu64 ",\"rollup_bytes\":%" PRIu64
 		   ",\"symbol_bytes\":%" PRIu64 ",\"other_bytes\":%" PRIu64
-		   ",\"raw_per_sample\":%.4f,\"rollups_of_raw\":%.4f,\"symbols_per_sample\":%.4f}\n",
+		   ",\"raw_per_sample\":%.4f,\"rollups_of_raw\":%.4f,\"symbols_per_sample\":%.4f",
 		name, set, s.chunks.rows, s.chunks.samples, m->nodes, s.rows, rollups, symbols,
 		s.series + s.postings + s.meta + s.overhead, (double)s.rows / samples,
 		(double)rollups / (double)(s.rows ? s.rows : 1), (double)symbols / samples);
+	print_parts(&s);
+	printf("}\n");
 	return ERR_OK;
 }
 

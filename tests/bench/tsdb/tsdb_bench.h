@@ -25,6 +25,9 @@ MUST_CHECK enum err_code bench_series(int argc, char **argv, struct err *err);
 /* Matching in the index of very many series, names and values of labels. */
 MUST_CHECK enum err_code bench_index(int argc, char **argv, struct err *err);
 
+/* Peaks of resident memory: of ingest, of cutting and joining. */
+MUST_CHECK enum err_code bench_work(int argc, char **argv, struct err *err);
+
 double bench_seconds(void); /* monotonic */
 
 /* The blocks of a data directory, oldest first; bench_blocks_close is fine after a failure. */

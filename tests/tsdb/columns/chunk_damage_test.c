@@ -49,6 +49,7 @@ TEST(damaged_chunks)
 		{ "heap", 12, 15, 2, 70, true, true, 4, { SPARSE, WILD, LEVEL, LEVEL } },
 		{ "go heap", 12, 12, 3, 60, false, true, 4,
 			{ NEW_BYTES, NEW_OBJECTS, LIVE_BYTES, LIVE_OBJECTS } },
+		{ "anew", 16, 8, 7, 90, false, false, 2, { NEW_BYTES, NEW_OBJECTS }, 8 },
 		{ "signed", 9, 12, 0, 50, false, false, 2, { SIGNED, LEVEL } },
 		{ "large", 100, 40, 0, 50, false, false, 3, { SMALL, WILD, LEVEL } },
 	};

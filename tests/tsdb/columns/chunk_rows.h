@@ -46,6 +46,7 @@ struct shape {
 	bool twice, zeros; /* ids several times in a row; entries that are all 0 */
 	uint32_t columns_n;
 	enum columns columns[COLUMNS_MAX];
+	uint32_t anew; /* row at which the process begins anew; 0: at none */
 };
 
 static struct world {
@@ -59,7 +60,7 @@ static struct world {
 /* The value of `events` events; the lowest bits of the id, its label set, say the size. */
 static inline int64_t scaled(uint32_t id, bool bytes, int64_t events)
 {
-	double size = 16 << 2 * (id & 7), mean = 524288 / size + 0.5;
+	double size = 16 << 2 * (id & 7), mean = 524288 / size + 0.37;
 
 	return (int64_t)((double)events * mean * (bytes ? size : 1));
 }
@@ -136,6 +137,8 @@ static inline void make_row(const struct shape *s, uint32_t r)
 	uint32_t *stacks = malloc(most * sizeof(*stacks)), *sets = malloc(most * sizeof(*sets));
 	int64_t *values, v, any;
 
+	if (s->anew && r == s->anew)
+		memset(w.levels, 0, sizeof(w.levels));
 	for (uint32_t i = 0; i < s->stacks; i++)
 		for (uint32_t l = 0; l <= s->labels; l++)
 			for (uint32_t k = 0; k < (s->twice ? draw() % 3 + 1 : 1); k++)

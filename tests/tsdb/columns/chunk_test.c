@@ -16,6 +16,9 @@ static const struct shape shapes[] = {
 		{ NEW_BYTES, NEW_OBJECTS, LIVE_BYTES, LIVE_OBJECTS } },
 	{ "one set", 60, 60, 0, 30, false, true, 4,
 		{ NEW_BYTES, NEW_OBJECTS, LIVE_BYTES, LIVE_OBJECTS } },
+	{ "anew", 90, 8, 7, 60, false, false, 4, { NEW_BYTES, NEW_OBJECTS, LIVE_BYTES, LIVE_OBJECTS },
+		30 },
+	{ "anew with the last row", 60, 8, 7, 80, false, true, 2, { NEW_BYTES, NEW_OBJECTS }, 59 },
 	{ "interleaved", 40, 300, 2, 20, true, false, 3, { NEW_BYTES, NEW_OBJECTS, SIGNED } },
 	{ "zeros", 20, 20, 2, 40, true, true, 2, { ZEROS, SPARSE } },
 	{ "negative", 33, 50, 0, 30, false, false, 3, { SIGNED, SMALL, SIGNED } },
@@ -279,21 +282,27 @@ TEST(chunks_come_back_as_their_rows)
 
 TEST(every_range)
 {
-	static const struct shape s = { "ranges", 19, 30, 1, 40, true, true, 4,
-		{ SMALL, WILD, SIGNED, LEVEL } };
+	static const struct shape ranges[] = {
+		{ "ranges", 19, 30, 1, 40, true, true, 4, { SMALL, WILD, SIGNED, LEVEL } },
+		{ "ranges, anew", 24, 8, 7, 80, false, false, 4,
+			{ NEW_BYTES, NEW_OBJECTS, LIVE_BYTES, LIVE_OBJECTS }, 11 },
+	};
 	struct partition *p = open_partition();
 	struct chunk *c = chunk_open();
 	struct buf b = { 0 };
 	struct err err;
 
 	REQUIRE(c && p);
-	make_world(&s);
-	REQUIRE_OK(chunk_encode(w.ts, w.rows, w.rows_n, w.kinds, &b, &err), &err);
-	REQUIRE_OK(chunk_parse(c, buf_str(&b), &err), &err);
-	for (uint32_t from = 0; from <= w.rows_n; from++)
-		for (uint32_t to = from; to <= w.rows_n; to++)
-			for (uint32_t k = 0; k < w.columns_n; k++)
-				check_add(s.name, c, p, k, from, to, ACCUM_BY_LABELS);
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++) {
+		make_world(&ranges[i]);
+		buf_clear(&b);
+		REQUIRE_OK(chunk_encode(w.ts, w.rows, w.rows_n, w.kinds, &b, &err), &err);
+		REQUIRE_OK(chunk_parse(c, buf_str(&b), &err), &err);
+		for (uint32_t from = 0; from <= w.rows_n; from++)
+			for (uint32_t to = from; to <= w.rows_n; to++)
+				for (uint32_t k = 0; k < w.columns_n; k++)
+					check_add(ranges[i].name, c, p, k, from, to, ACCUM_BY_LABELS);
+	}
 	buf_release(&b);
 	drop_world();
 	chunk_close(c);

@@ -1,6 +1,7 @@
 /*
  * The index of series against a plain list of label sets: matchers of all kinds, names, values and
- * their counts, jobs; while series come and go, and values without series are forgotten.
+ * their counts, jobs; while series come and go, and values without series are forgotten, and after
+ * a start, which adds the same series with their ids, many at once.
  */
 #include "base/map.h"
 #include "tests/check.h"
@@ -99,6 +100,37 @@ static void remove_series(struct world *w, uint32_t from, uint32_t to, uint32_t 
 			w->kept[i].s = NULL;
 		}
 	series_unlock(w->x);
+}
+
+/* All of them, in an index of their own, as a start adds them: in pieces, some of them twice. */
+static void start_anew(struct world *w)
+{
+	struct series_stored *v = calloc(w->n + 1, sizeof(*v));
+	struct series_index *fresh;
+	struct err err;
+	size_t n = 0;
+
+	REQUIRE(v != NULL);
+	for (uint32_t id = 0; id < w->n; id++)
+		if (w->kept[id].s)
+			v[n++] = (struct series_stored){ labels_of(&w->kept[id]), w->kept[id].job, id };
+	REQUIRE_OK(series_index_open(KEPT_MAX, &fresh, &err), &err);
+	for (size_t from = 0, piece; from < n; from += piece / 2 + 1) {
+		piece = drawn(w, 100);
+		piece = n - from < piece + 1 ? n - from : piece + 1;
+		REQUIRE_OK(series_add_stored(fresh, v + from, piece, &err), &err);
+	}
+	series_lock_read(fresh);
+	for (size_t i = 0; i < n; i++) {
+		REQUIRE((w->kept[v[i].id].s = series_by_id_locked(fresh, v[i].id)) != NULL);
+		CHECK(!atomic_load(&w->kept[v[i].id].s->uses));
+	}
+	series_unlock(fresh);
+	CHECK_INT(series_n(fresh), n);
+	series_reserve_ids(fresh, w->n);
+	series_index_close(w->x);
+	w->x = fresh;
+	free(v);
 }
 
 /* ---- matching ---- */
@@ -412,12 +444,18 @@ TEST(matches_are_as_each_series_says)
 		check_all(w, 100);
 		add_series(w, 2000, seed % 2);
 		check_all(w, 200);
+		start_anew(w);
+		check_all(w, 50);
 		remove_series(w, 0, 1500, 2);
+		check_all(w, 50);
+		start_anew(w);
 		check_all(w, 50);
 		remove_series(w, 0, 1900, 1); /* names and values are made anew */
 		check_all(w, 50);
 		add_series(w, 3000, true);
 		check_all(w, 100);
+		start_anew(w);
+		check_all(w, 50);
 		remove_series(w, 0, KEPT_MAX, 1);
 		check_all(w, 20);
 		CHECK_INT(series_n(w->x), 0);
@@ -427,6 +465,39 @@ TEST(matches_are_as_each_series_says)
 		memset(w->kept, 0, sizeof(w->kept));
 	}
 	free(w);
+}
+
+TEST(stored_series_have_one_meaning)
+{
+	struct label a[] = { { STR(LABEL_NAME), STR("p") }, { STR("i"), STR("1") } },
+		b[] = { { STR(LABEL_NAME), STR("p") }, { STR("i"), STR("2") } },
+			c[] = { { STR(LABEL_NAME), STR("p") }, { STR("i"), STR("3") } };
+	char job;
+	struct job *j = (struct job *)(void *)&job;
+	const struct series_stored first[] = { { { a, 2 }, j, 7 }, { { b, 2 }, j, 3 } };
+	const struct series_stored other_labels[] = { { { c, 2 }, j, 9 }, { { a, 2 }, j, 3 } };
+	const struct series_stored other_kind = { { a, 2 }, NULL, 7 };
+	const struct series_stored other_id = { { a, 2 }, j, 8 };
+	const struct series_stored one_more = { { b, 1 }, j, 10 };
+	struct series_index *x;
+	struct err err;
+
+	REQUIRE_OK(series_index_open(3, &x, &err), &err);
+	REQUIRE_OK(series_add_stored(x, first, 0, &err), &err);
+	REQUIRE_OK(series_add_stored(x, first, 2, &err), &err);
+	REQUIRE_OK(series_add_stored(x, first, 2, &err), &err);
+	CHECK_INT(series_n(x), 2);
+	CHECK_INT(series_next_id(x), 8);
+	CHECK_ERR(
+		series_add_stored(x, &other_kind, 1, &err), &err, ERR_EXISTS, "series 7 has two meanings");
+	CHECK_ERR(
+		series_add_stored(x, &other_id, 1, &err), &err, ERR_EXISTS, "series 8 has another id, 7");
+	CHECK_ERR(
+		series_add_stored(x, other_labels, 2, &err), &err, ERR_EXISTS, "series 3 has two meanings");
+	CHECK_INT(series_n(x), 3); /* the one before it was added */
+	CHECK_ERR(series_add_stored(x, &one_more, 1, &err), &err, ERR_LIMIT,
+		"3 series, limit 3 (--storage.tsdb.max-series)");
+	series_index_close(x);
 }
 
 /* Of a value that many series share, any may leave: its text stays. */

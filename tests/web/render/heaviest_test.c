@@ -141,6 +141,33 @@ TEST(the_heaviest_are_those_of_the_whole_tree)
 	}
 }
 
+/* A profile uses few of its job's stacks, here and there. */
+TEST(stacks_far_apart)
+{
+	for (uint64_t seed = 1; seed <= 6; seed++) {
+		struct draw d = { seed * UINT64_C(0x9e3779b97f4a7c15) };
+		struct profile_value *v = NULL;
+		struct values values;
+		struct pprof *p;
+		struct part *part;
+		struct err err;
+
+		REQUIRE(values_init(&values, "job"));
+		for (int i = 0; i < 60; i++) {
+			REQUIRE((p = draw_profile(&values.arena, &d, &err)) != NULL);
+			REQUIRE((v = values_add(&values, p, 0, true)) != NULL);
+		}
+		no_negative_costs(v, &d);
+		part = &v->parts[0];
+		CHECK(part->n > 0 && part->cells[part->n - 1].stack > 500);
+		check_profile(v, &values.arena);
+		part->cells[0] = part->cells[part->n - 1];
+		part->n = 1;
+		check_profile(v, &values.arena);
+		values_release(&values);
+	}
+}
+
 TEST(not_with_negative_costs)
 {
 	struct cell cells[] = { { 1, 0, 5, 0 }, { 2, 0, 0, -1 } };

@@ -1,0 +1,205 @@
+#include "tsdb/columns/chunk_keys.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/array.h"
+#include "base/map.h"
+#include "tsdb/symbols/partition.h"
+
+/*
+ * Rows have far more entries than there are ids, so ids are looked up in a table and only they are
+ * sorted. The entries are put in place by counting, which needs no memory beside the result:
+ * sorting the entries themselves took 32 bytes each, more than all columns.
+ */
+struct id_table {
+	uint64_t *ids; /* in the order in which they came */
+	uint32_t *most; /* of each: how often it is in one row */
+	uint32_t *order; /* of each: its first key */
+	size_t n, ids_cap, most_cap;
+	uint32_t *slots; /* index + 1 */
+	size_t slots_n;
+};
+
+#define SLOTS_FIRST 1024u
+
+static size_t slot_of(const struct id_table *t, uint64_t id)
+{
+	size_t at = hash_u64(id) & (t->slots_n - 1);
+
+	while (t->slots[at] && t->ids[t->slots[at] - 1] != id)
+		at = (at + 1) & (t->slots_n - 1);
+	return at;
+}
+
+static bool grow(struct id_table *t)
+{
+	size_t n = t->slots_n ? t->slots_n * 2 : SLOTS_FIRST;
+	uint32_t *slots = calloc(n, sizeof(*slots));
+
+	if (!slots)
+		return false;
+	free(t->slots);
+	t->slots = slots;
+	t->slots_n = n;
+	for (size_t i = 0; i < t->n; i++)
+		t->slots[slot_of(t, t->ids[i])] = (uint32_t)i + 1;
+	return true;
+}
+
+static bool add_id(struct id_table *t, uint64_t id, uint32_t *index)
+{
+	size_t at;
+
+	if (t->n * 2 >= t->slots_n && !grow(t))
+		return false;
+	at = slot_of(t, id);
+	if (!t->slots[at]) {
+		if (!array_room(&t->ids, t->n, 1, &t->ids_cap) ||
+			!array_room(&t->most, t->n, 1, &t->most_cap))
+			return false;
+		t->ids[t->n] = id;
+		t->most[t->n] = 0;
+		t->slots[at] = (uint32_t)++t->n;
+	}
+	*index = t->slots[at] - 1;
+	return true;
+}
+
+/* Each entry's place is the index of its id until the ids are sorted. */
+static bool collect(struct id_table *t, struct chunk_keys *k, const struct row *rows,
+	uint32_t rows_n, uint64_t *ids)
+{
+	uint32_t *place = k->places;
+	uint64_t any = 0;
+
+	for (uint32_t r = 0; r < rows_n; r++) {
+		uint32_t nth = 0;
+
+		row_entry_ids(&rows[r], ids);
+		for (uint32_t i = 0; i < rows[r].n; i++, place++) {
+			uint64_t id = ids[i];
+
+			any |= id;
+			if (i && id == ids[i - 1]) {
+				*place = place[-1];
+				nth++;
+			} else if (add_id(t, id, place)) {
+				nth = 0;
+			} else {
+				return false;
+			}
+			if (nth >= t->most[*place])
+				t->most[*place] = nth + 1;
+		}
+	}
+	k->labels = (uint32_t)any;
+	return true;
+}
+
+/* Ids ascending, each as often as it is listed. */
+static bool sort_ids(struct id_table *t, struct chunk_keys *k)
+{
+	size_t n = t->n, keys = 0;
+	uint64_t *sorted = malloc((n * 2 + 1) * sizeof(*sorted));
+	uint32_t *order = malloc((n * 2 + 1) * sizeof(*order));
+	bool ok;
+
+	for (size_t i = 0; i < n; i++)
+		keys += t->most[i];
+	k->ids = malloc((keys + 1) * sizeof(*k->ids));
+	k->starts = calloc(keys + 1, sizeof(*k->starts));
+	t->order = malloc((n + 1) * sizeof(*t->order));
+	ok = sorted && order && k->ids && k->starts && t->order;
+	for (size_t i = 0; i < n && ok; i++) {
+		sorted[i] = t->ids[i];
+		order[i] = (uint32_t)i;
+	}
+	if (ok)
+		sort_keys(sorted, order, (uint32_t)n, sorted + n, order + n);
+	for (size_t i = 0; i < n && ok; i++) {
+		t->order[order[i]] = k->n;
+		for (uint32_t nth = 0; nth < t->most[order[i]]; nth++)
+			k->ids[k->n++] = sorted[i];
+	}
+	assert(!ok || k->n == keys);
+	free(sorted);
+	free(order);
+	return ok;
+}
+
+/* Places from indexes of ids to keys; starts[key + 1] counts the key's cells. */
+static void find_keys(
+	const struct id_table *t, struct chunk_keys *k, const struct row *rows, uint32_t rows_n)
+{
+	uint32_t *place = k->places;
+
+	for (uint32_t r = 0; r < rows_n; r++) {
+		uint32_t before = UINT32_MAX, nth = 0;
+
+		for (uint32_t i = 0; i < rows[r].n; i++, place++) {
+			nth = *place == before ? nth + 1 : 0;
+			before = *place;
+			*place = t->order[before] + nth;
+			k->starts[*place + 1]++;
+		}
+	}
+	for (uint32_t i = 0; i < k->n; i++)
+		k->starts[i + 1] += k->starts[i];
+}
+
+/* Rows ascend, so the cells of a key come in their order. */
+static void place_cells(struct chunk_keys *k, const struct row *rows, uint32_t rows_n)
+{
+	size_t *next = k->starts;
+	uint32_t *place = k->places;
+
+	for (uint32_t r = 0; r < rows_n; r++)
+		for (uint32_t i = 0; i < rows[r].n; i++, place++) {
+			size_t at = next[*place]++;
+
+			k->rows[at] = (uint16_t)r;
+			*place = (uint32_t)at;
+		}
+	/* Each start is where the next key begins now. */
+	memmove(next + 1, next, k->n * sizeof(*next));
+	next[0] = 0;
+}
+
+bool chunk_keys_list(struct chunk_keys *k, const struct row *rows, uint32_t rows_n)
+{
+	struct id_table t = { 0 };
+	uint64_t *ids; /* of a row */
+	size_t most = 0;
+	bool ok;
+
+	*k = (struct chunk_keys){ 0 };
+	for (uint32_t r = 0; r < rows_n; r++) {
+		k->cells_n += rows[r].n;
+		most = rows[r].n > most ? rows[r].n : most;
+	}
+	ids = malloc((most + 1) * sizeof(*ids));
+	k->places = malloc((k->cells_n + 1) * sizeof(*k->places));
+	k->rows = malloc((k->cells_n + 1) * sizeof(*k->rows));
+	ok = ids && k->places && k->rows && collect(&t, k, rows, rows_n, ids) && sort_ids(&t, k);
+	if (ok) {
+		find_keys(&t, k, rows, rows_n);
+		place_cells(k, rows, rows_n);
+	}
+	free(ids);
+	free(t.ids);
+	free(t.most);
+	free(t.order);
+	free(t.slots);
+	return ok;
+}
+
+void chunk_keys_release(struct chunk_keys *k)
+{
+	free(k->ids);
+	free(k->starts);
+	free(k->places);
+	free(k->rows);
+	*k = (struct chunk_keys){ 0 };
+}
