@@ -157,7 +157,8 @@ static enum err_code take_jfr(
 	if ((rc = room(g, file->profiles_n, err)))
 		return rc;
 	for (uint32_t i = 0; i < file->profiles_n && !rc; i++)
-		rc = add(g, str_of(file->profiles[i].name), file->profiles[i].pprof, NULL, err);
+		rc = add(g, str_of(file->profiles[i].name), file->profiles[i].pprof,
+			file->profiles[i].kinds, err);
 	return rc;
 }
 
