@@ -236,7 +236,7 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 		return err_nomem(err, "database");
 	if (db->o.read_only) {
 		free(lock);
-		return mirror_open(&db->head_dir, err);
+		return mirror_open(&db->head_dir, &db->mirror, err);
 	}
 	if (!(rc = fs_mkdir_all(db->o.fs, db->head_dir, err)))
 		rc = fs_lock(lock, &db->lock_fd, err);
@@ -376,8 +376,7 @@ void db_close(struct db *db)
 	}
 	blocks_close_all(db);
 	compaction_close(db);
-	if (db->o.read_only && db->head_dir)
-		mirror_close(db->head_dir);
+	mirror_close(db->mirror);
 	series_index_close(db->series);
 	losses_close(db->losses);
 	inventory_close(db->inventory);

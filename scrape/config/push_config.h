@@ -17,7 +17,7 @@
 #include "base/yaml/yaml.h"
 #include "discovery/relabel.h"
 
-#define PUSH_PROFILES_PER_SECOND 1000u
+#define PUSH_PROFILES_PER_SECOND 10000u
 
 struct push_config {
 	struct labels labels;

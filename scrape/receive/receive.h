@@ -26,7 +26,7 @@
 
 #define RECEIVE_RUNNING_MAX 4u /* decoded at once: a small body may need much memory */
 #define RECEIVE_WAITING_MAX 16u /* for one of these; of all senders */
-#define RECEIVE_SENDER_MAX 8u /* of one sender, running and waiting */
+#define RECEIVE_SENDER_MAX 16u /* of one sender, running and waiting */
 #define RECEIVE_ARENA_BYTES_MAX (256u << 20)
 #define RECEIVE_LABELS_MAX 64u
 #define RECEIVE_NAME_BYTES_MAX 128u

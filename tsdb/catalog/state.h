@@ -30,6 +30,7 @@
 	(INT64_C(5) * 1000000000) /* a querier waits so long for a store being reopened */
 
 struct commit;
+struct mirror;
 struct compaction;
 struct scratch;
 
@@ -41,6 +42,7 @@ struct querier_turn {
 
 struct db {
 	struct db_options o;
+	struct mirror *mirror; /* of the head, where it is open for reading only; else NULL */
 	char *dir, *head_dir, *ids_path;
 	int lock_fd;
 	struct store_cache *cache;
