@@ -69,25 +69,32 @@ static const struct yaml_schema schema = {
 	.defaults = set_defaults,
 };
 
-/* One expression of all. */
-static enum err_code compile(const struct str *v, size_t n, struct regex **out, struct err *err)
+/* Each alone: two wrong ones may be right together. */
+static enum err_code check_each(const struct str *v, size_t n, struct err *err)
 {
-	struct buf b = { 0 };
+	struct regex *re;
 	enum err_code rc;
 
 	for (size_t i = 0; i < n; i++) {
-		/* Alone first: two wrong ones may be right together. */
-		if ((rc = regex_compile(v[i], REGEX_ANCHORED, out, err)))
+		if ((rc = regex_compile(v[i], REGEX_ANCHORED, &re, err)))
 			return err_wrap(err, rc, "drop_labels: %s", QUOTED(v[i]));
-		regex_free(*out);
-		*out = NULL;
-		buf_printf(&b, "%s(?:" STR_FMT ")", i ? "|" : "", STR_ARG(v[i]));
+		regex_free(re);
 	}
-	if (n)
-		rc = buf_failed(&b) ? err_nomem(err, "configuration") :
-							  regex_compile(buf_str(&b), REGEX_ANCHORED | REGEX_LONG, out, err);
-	else
-		rc = ERR_OK;
+	return ERR_OK;
+}
+
+/* One expression of all; NULL: there are none. */
+static enum err_code compile(const struct str *v, size_t n, struct regex **out, struct err *err)
+{
+	struct buf b = { 0 };
+	enum err_code rc = check_each(v, n, err);
+
+	if (rc || !n)
+		return rc;
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&b, "%s(?:" STR_FMT ")", i ? "|" : "", STR_ARG(v[i]));
+	rc = buf_failed(&b) ? err_nomem(err, "configuration") :
+						  regex_compile(buf_str(&b), REGEX_ANCHORED | REGEX_LONG, out, err);
 	buf_release(&b);
 	return rc;
 }
