@@ -18,9 +18,9 @@ test('every query of the README is answered', async (t) => {
 test('its configurations are accepted', async (t) => {
   const dir = scratch(t);
   const blocks = [...readme.matchAll(/```yaml\n([\s\S]*?)```/g)].map((m) => m[1]);
-  assert.equal(blocks.length, 2);
-  const whole = blocks[0] + blocks[1]; // the second is the part of a job
-  for (const text of [blocks[0], whole]) {
+  assert.equal(blocks.length, 3);
+  const [jobs, partOfJob, pushed] = blocks;
+  for (const text of [jobs, jobs + partOfJob, pushed]) {
     writeFileSync(join(dir, 'c.yml'), text);
     const run = await finish(t, epitool, ['check', 'config', join(dir, 'c.yml')]);
     assert.equal(run.code, 0, `${text}\n${run.err}`);

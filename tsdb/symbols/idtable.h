@@ -42,7 +42,8 @@ static inline uint32_t idtable_place(const struct idtable *t, uint64_t hash)
 
 static inline void idtable_prefetch(const struct idtable *t, uint64_t hash)
 {
-	__builtin_prefetch(t->slots + idtable_place(t, hash));
+	if (t->n)
+		__builtin_prefetch(t->slots + idtable_place(t, hash));
 }
 
 /* The next id that may have the hash, from a place on that is moved behind it, or IDTABLE_NONE. The
