@@ -93,7 +93,7 @@ const char *http_authority_parse(struct str auth, struct str *host, uint16_t *po
 		*host = cut(auth, 1, end);
 		memcpy(ip, host->ptr, host->len);
 		ip[host->len] = '\0';
-		if (inet_pton(AF_INET6, ip, &in6) != 1)
+		if (strlen(ip) != host->len || inet_pton(AF_INET6, ip, &in6) != 1)
 			return "not an IPv6 address in brackets";
 		end++;
 	} else {

@@ -97,6 +97,19 @@ TEST(urls_of_proxies)
 	arena_release(&a);
 }
 
+TEST(an_address_ends_at_its_bracket)
+{
+	static const char text[] = "http://[::1\0x]:80";
+	struct http_proxy p;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	CHECK_ERR(http_proxy_parse(&a, (struct str){ text, sizeof(text) - 1 }, false, &p, &err), &err,
+		ERR_INVALID, "invalid URL of a proxy: not an IPv6 address in brackets");
+	arena_release(&a);
+}
+
 /* The proxy's host, "-" for none, or the error. */
 static const char *choose(
 	struct arena *a, const struct http_proxy_config *c, bool tls, const char *host)
