@@ -99,6 +99,15 @@ async function untilUp(server, name) {
   });
 }
 
+/** Every target of the pool has this error. On a busy machine a scrape may run into its deadline before. */
+async function untilError(server, name, want) {
+  return until(`${name} fails`, 20, async () => {
+    const list = await pool(server, name);
+    if (list.length && list.every((x) => x.health === 'down' && want.test(x.lastError))) return list;
+    throw new Error(JSON.stringify(list.map((x) => [x.health, x.lastError])));
+  });
+}
+
 /** Two scrapes of every target of the pool that began after now. */
 async function untilScraped(server, name) {
   for (let i = 0; i < 2; i++) {
@@ -153,10 +162,9 @@ scrape_configs:
 - {job_name: gone, proxy_url: 'http://127.0.0.1:1', static_configs: [{targets: ['demo.test:6063']}], ${memory}}
 ` });
   for (const name of ['plain', 'past', 'found', 'tunnel', 'env', 'env-tunnel']) await untilUp(server, name);
-  const errorOf = async (name) => (await until(`${name} was tried`, 20, async () => (await pool(server, name)).find((x) => x.lastError))).lastError;
-  assert.equal(await errorOf('refused'), 'server returned HTTP status 407 Proxy Authentication Required');
-  assert.match(await errorOf('refused-tunnel'), /^proxy 127\.0\.0\.1:\d+: CONNECT to profiles\.example:8445: server returned HTTP status 407 Proxy Authentication Required$/);
-  assert.equal(await errorOf('gone'), 'proxy connect 127.0.0.1:1: Connection refused');
+  await untilError(server, 'refused', /^server returned HTTP status 407 Proxy Authentication Required$/);
+  await untilError(server, 'refused-tunnel', /^proxy 127\.0\.0\.1:\d+: CONNECT to profiles\.example:8445: server returned HTTP status 407 Proxy Authentication Required$/);
+  await untilError(server, 'gone', /^proxy connect 127\.0\.0\.1:1: Connection refused$/);
   await until('the alertmanager got alerts', 20, () => alertmanager.includes('/api/v2/alerts'));
 
   await untilScraped(server, 'tunnel');
@@ -167,10 +175,9 @@ scrape_configs:
   assert.ok(proxy.of(/^POST http:\/\/am\.test\/api\/v2\/alerts$/).length > 0);
   assert.ok(proxy.of(/^GET http:\/\/demo\.test:6061\//).length > 0, 'from the environment');
   const connects = proxy.of(/^CONNECT profiles\.example:8443$/);
-  assert.equal(connects.length, 1, 'the tunnel is kept for the next scrapes');
-  assert.equal(connects[0].headers['x-tenant'], 'one, two');
-  assert.equal(proxy.of(/^CONNECT profiles\.example:8444$/).length, 1);
-  assert.ok(front.seen.length > 2);
+  assert.ok(connects.length > 0 && connects.every((x) => x.headers['x-tenant'] === 'one, two'));
+  assert.ok(proxy.of(/^CONNECT profiles\.example:8444$/).every((x) => x.headers['x-tenant'] === undefined));
+  await until('a tunnel serves more than one scrape', 20, () => front.seen.length > proxy.of(/^CONNECT profiles\.example:844[34]$/).length);
 });
 
 test('with tokens', { timeout: 300000 }, async (t) => {
@@ -221,11 +228,7 @@ ${more}`;
   });
 
   await t.test('a refusal is the error of the target, without a secret', async () => {
-    const [target] = await until('it was tried', 20, async () => {
-      const list = await pool(server, 'broken');
-      return list[0].lastError && list;
-    });
-    assert.equal(target.health, 'down');
+    const [target] = await untilError(server, 'broken', /invalid_client$/);
     assert.equal(target.lastError, `oauth2: cannot fetch token from ${tokens.url}?key=xxxxx: server returned HTTP status 401 Unauthorized: invalid_client`);
     const shown = (await api(server, 'status/config')).yaml;
     assert.ok(!shown.includes(SECRET) && !server.err.includes(SECRET));
@@ -262,12 +265,12 @@ ${more}`;
 
   await t.test('a secret that changes in its file, a server that fails, and recovers', async () => {
     writeFileSync(join(dir, 'secret'), 'wrong');
-    await until('it fails', 20, async () => (await pool(server, 'front')).every((x) => /invalid_client$/.test(x.lastError)));
+    await untilError(server, 'front', /invalid_client$/);
     tokens.broken = true;
     writeFileSync(join(dir, 'secret'), SECRET);
     await untilUp(server, 'front'); // the former token is still there
     await reload({ scope: 'third' });
-    await until('it fails', 20, async () => (await pool(server, 'front')).every((x) => x.health === 'down'));
+    await untilError(server, 'front', /invalid_client$/);
     tokens.broken = false;
     await untilUp(server, 'front');
   });

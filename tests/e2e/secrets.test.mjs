@@ -92,8 +92,8 @@ test('no key of a configuration is shown', { timeout: 300000 }, async (t) => {
   assert.equal(found.discoveredLabels.__meta_url, `http://${peer.address}/sd?key=xxxxx`);
   assert.ok(shown.droppedTargets.length > 0);
   const way = shown.activeTargets.find((x) => x.scrapePool === 'way');
-  assert.match((await until('its error', 20, async () => (await targets(server)).find((x) => x.scrapeUrl === way.scrapeUrl &&
-    x.scrapePool === 'way' && x.lastError))).lastError, /^oauth2: cannot fetch token from http:\/\/127.*\/token\?key=xxxxx: server returned HTTP status 503/);
+  const problem = /^oauth2: cannot fetch token from http:\/\/127.*\/token\?key=xxxxx: server returned HTTP status 503/;
+  await until('its error', 20, async () => (await targets(server)).some((x) => x.scrapeUrl === way.scrapeUrl && problem.test(x.lastError)));
   const yaml = (await api(server, 'status/config')).yaml;
   assert.match(yaml, /params:\n +token: \[<secret>\]\n +seconds:\n +- "1"/);
   assert.match(yaml, new RegExp(`url: "?http://${peer.address}/sd\\?key=xxxxx`));
