@@ -68,7 +68,7 @@ static void script_target(struct peer *p, void *ctx)
 {
 	while (peer_read_request(p)) {
 		ptrdiff_t at = str_find(buf_str(&p->request), STR("\r\nAuthorization: Bearer t"));
-		unsigned n = at < 0 ? 0 : (unsigned)atoi(p->request.ptr + at + 25);
+		unsigned n = at < 0 ? 0 : (unsigned)strtoul(p->request.ptr + at + 25, NULL, 10);
 		unsigned wanted = atomic_load(&now.wanted);
 		char text[128];
 
