@@ -43,6 +43,8 @@ void profefe_fail(struct http_out *out, enum err_code rc, const struct err *err)
 
 	if (out->status == 200)
 		out->status = status_of(rc);
+	if (out->status == 503)
+		http_default_header(out, "Retry-After", STR("1"));
 	buf_clear(&out->body);
 	out->encoded = false;
 	out->content_type = "application/json";

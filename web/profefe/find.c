@@ -1,4 +1,6 @@
 /* GET: what is stored as a list, one profile by its id, several merged, the services. */
+#include <stdlib.h>
+
 #include "base/clock.h"
 #include "web/profefe/read.h"
 #include "web/render/notices.h"
@@ -156,6 +158,12 @@ void profefe_merge(struct web *w, struct http_in *in, struct http_out *out)
 
 /* ---- by id ---- */
 
+static int by_service(const void *a, const void *b)
+{
+	return str_cmp(
+		((const struct profefe_id *)a)->service, ((const struct profefe_id *)b)->service);
+}
+
 /* Adds the row; nothing if there is none. series: of the id's service, or of that before. */
 static enum err_code add_id(struct reading *r, const struct profefe_id *id, struct sum *sum,
 	struct profefe_params *p, struct read_series *series, struct err *err)
@@ -190,6 +198,7 @@ static enum err_code get(
 
 	if ((rc = profefe_ids_parse(&r->in->arena, text, &ids, &n, err)))
 		return rc;
+	qsort(ids, n, sizeof(*ids), by_service); /* series are selected once for each */
 	for (size_t i = 0; i < n; i++) {
 		from_ns = ids[i].ts_ns < from_ns ? ids[i].ts_ns : from_ns;
 		to_ns = ids[i].ts_ns > to_ns ? ids[i].ts_ns : to_ns;

@@ -121,7 +121,7 @@ static enum err_code check_row(struct reading *r, const struct db_row *row, stru
 {
 	if (atomic_load_explicit(&r->in->canceled, memory_order_relaxed))
 		return err_set(err, ERR_CANCELED, "the client is gone");
-	if ((r->cells += row->n) > READ_CELLS_MAX)
+	if ((r->cells += row->n + 1) > READ_CELLS_MAX)
 		return err_set(err, ERR_LIMIT,
 			"more than %u samples in %zu profiles: ask for less time, or by labels", READ_CELLS_MAX,
 			r->rows);
@@ -192,7 +192,7 @@ static enum err_code list_row(
 enum err_code read_list(struct reading *r, const struct profefe_params *p,
 	const struct read_series *series, struct read_list *out, struct err *err)
 {
-	struct listing x = { r, out, p->limit < READ_ROWS_MAX ? p->limit : READ_ROWS_MAX };
+	struct listing x = { r, out, p->limit <= READ_ROWS_MAX ? p->limit : 0 };
 	enum err_code rc = ERR_OK;
 
 	*out = (struct read_list){ 0 };

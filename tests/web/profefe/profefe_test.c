@@ -1,7 +1,7 @@
 /* profefe's API against a real database: what is stored, listed, given back and refused. */
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
-#include "scrape/config/config.h"
+#include "scrape/receive/receive.h"
 #include "tests/check.h"
 #include "tests/web/grafana.h"
 #include "tsdb/db.h"
@@ -90,7 +90,7 @@ static void check_get(const char *path, int status, const char *want)
 
 static struct pprof *fetch(struct arena *a, const char *path, const char *more)
 {
-	char both[1024];
+	char both[1400];
 	struct pprof *p = NULL;
 	struct err err = { .msg = "" };
 	struct str raw;
@@ -261,7 +261,7 @@ TEST(levels_are_added_up_as_pprof_does)
 
 TEST(several_are_merged_by_their_ids)
 {
-	char path[512], other[512];
+	char path[512], other[1200];
 
 	grafana_start();
 	CHECK_INT(send_profile("service=a&type=cpu", true, 3, END_S), 200);
@@ -421,6 +421,44 @@ TEST(what_is_refused_is_named)
 	for (size_t i = 0; i < sizeof(gets) / sizeof(gets[0]); i++)
 		check_get(gets[i].path, gets[i].status, gets[i].want);
 	check_get("/api/0/services", 404, ERROR("404", "nothing found"));
+	grafana_stop();
+}
+
+static void set_reading(unsigned n)
+{
+	mutex_lock(&grafana.web->lock);
+	grafana.web->reading = n;
+	mutex_unlock(&grafana.web->lock);
+}
+
+static unsigned get_reading(void)
+{
+	unsigned n;
+
+	mutex_lock(&grafana.web->lock);
+	n = grafana.web->reading;
+	mutex_unlock(&grafana.web->lock);
+	return n;
+}
+
+TEST(what_is_busy_says_when_to_come_again)
+{
+	grafana_start();
+	CHECK_INT(send_profile(SENT "&type=cpu", true, 3, END_S), 200);
+	set_reading(READS_MAX);
+	check_get(PROFILES "?service=api" AROUND, 503,
+		ERROR("503", "8 requests read profiles already: try again later"));
+	CHECK_STR(response_header(&grafana.r, "Retry-After"), "1");
+	set_reading(READS_MAX - 1);
+	check_get(PROFILES "?service=apix" AROUND, 404, ERROR("404", "nothing found"));
+	check_get(PROFILES "/x", 400, ERROR("400", "bad profile id \\\"x\\\""));
+	CHECK_INT(get_reading(), READS_MAX - 1); /* each gave its turn back */
+	set_reading(0);
+	/* No agent drops its profile for that. */
+	receiver_stop(grafana.web->receiver);
+	CHECK_INT(send_profile(SENT "&type=cpu", true, 3, END_S), 503);
+	CHECK_INT(grafana_count("{\"code\":503,\"error\":\""), 1);
+	CHECK(response_header(&grafana.r, "Retry-After").len > 0);
 	grafana_stop();
 }
 
