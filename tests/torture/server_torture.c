@@ -247,6 +247,7 @@ static const struct torture_path questions[] = {
 	GET("/api/v1/explain_query?query=merge(cpu)&" SPAN),
 	GET("/api/0/profiles?" SERVICE),
 	GET("/api/0/profiles/merge?type=cpu&limit=3&" SERVICE),
+	GET("/api/0/profiles/F5edAIo15ABoe8F39SB86WE+F5edAIo15ABoe8F39SB86WF"),
 	GET("/api/0/services"),
 };
 

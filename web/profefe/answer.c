@@ -22,8 +22,9 @@ static int status_of(enum err_code rc)
 	switch (rc) {
 	case ERR_INVALID:
 	case ERR_UNSUPPORTED:
-	case ERR_LIMIT:
 		return 400;
+	case ERR_LIMIT:
+		return 422;
 	case ERR_NOT_FOUND:
 		return 404;
 	case ERR_EXISTS:

@@ -6,8 +6,8 @@
  *
  * Units:     nanoseconds since 1970. created_at is the profile's time, at its end; from and to are
  *            both inside.
- * Errors:    {"code":400,"error":"..."}: 400 ERR_INVALID, ERR_LIMIT of what is asked for; 404
- *            ERR_NOT_FOUND; 413 a body; 503 ERR_UNAVAILABLE.
+ * Errors:    {"code":400,"error":"..."}: 400 ERR_INVALID; 404 ERR_NOT_FOUND; 422 ERR_LIMIT; 503
+ *            ERR_UNAVAILABLE. Of a push they are those of web/push.
  * Ownership: requests live in the arena of the HTTP request.
  * Threads:   workers; a request belongs to one.
  * Source:    profefe's pkg/profefe; web/profefe/README.md.
