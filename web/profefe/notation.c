@@ -9,6 +9,9 @@
 
 #define ID_HEAD_BYTES 16u /* time and hash, big-endian */
 #define TIME_BYTES_MAX 64u
+#define YEAR_MIN 1824
+#define YEAR_MAX 2115
+#define GO_ZERO "0001-01-01T00:00:00" /* no time in Go */
 
 /* ---- types ---- */
 
@@ -86,18 +89,40 @@ static bool normalize(struct str s, struct buf *to)
 	return true;
 }
 
+/*
+ * Go takes all years, our times are of few. A time that is further away is the first or the last of
+ * ours; it is checked in a year that is as long.
+ */
+static int far_year(struct buf *rfc3339)
+{
+	int year = 0, same;
+
+	for (size_t i = 0; i < 4; i++)
+		year = year * 10 + (rfc3339->ptr[i] - '0');
+	if (year >= YEAR_MIN && year <= YEAR_MAX)
+		return 0;
+	same = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) ? 2000 : 2001;
+	memcpy(rfc3339->ptr, same == 2000 ? "2000" : "2001", 4);
+	return year < YEAR_MIN ? -1 : 1;
+}
+
 enum err_code profefe_time_parse(struct str text, int64_t *out_ns, struct err *err)
 {
 	struct buf rfc3339 = { 0 };
 	enum err_code rc;
+	int far;
 
-	if (!normalize(text, &rfc3339))
+	if (!normalize(text, &rfc3339) || str_has_prefix(text, STR(GO_ZERO))) {
 		rc = err_set(err, ERR_INVALID, "time in unsupported format %s: want 2006-01-02T15:04:05",
 			QUOTED(text));
-	else if (buf_failed(&rfc3339))
+	} else if (buf_failed(&rfc3339)) {
 		rc = err_nomem(err, "time");
-	else
+	} else {
+		far = far_year(&rfc3339);
 		rc = time_parse(buf_str(&rfc3339), out_ns, err);
+		if (!rc && far)
+			*out_ns = far * TIME_MAX_NS;
+	}
 	buf_release(&rfc3339);
 	return rc;
 }

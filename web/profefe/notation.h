@@ -34,7 +34,8 @@ const char *profefe_type_of(struct str profile);
 
 /*
  * "2006-01-02T15:04:05", the hour with one digit or two, perhaps with a fraction of the second, as
- * Go's time.Parse takes it; in UTC unless a zone follows as in RFC 3339.
+ * Go's time.Parse takes it; in UTC unless a zone follows as in RFC 3339. Years before 1824 and
+ * after 2115 are -TIME_MAX_NS and TIME_MAX_NS.
  */
 MUST_CHECK enum err_code profefe_time_parse(struct str text, int64_t *out_ns, struct err *err);
 /* "2006-01-02T15:04:05Z": whole seconds, rounded down. */

@@ -5,7 +5,7 @@
 //	profefe kube ADDR FILE SERVICE POD             one CPU profile, as kube-profefe's capture and kprofefe send it
 //	profefe list ADDR SERVICE TYPE                 as `kubectl profefe get profiles` asks, of the last day
 //	profefe services ADDR                          as `kubectl profefe get services` asks
-//	profefe times TEXT...                          what Go's parser makes of texts, in nanoseconds; "-": refused
+//	profefe times TEXT...                          which texts Go's parser takes as profefe asks it: "taken" or "-"
 package main
 
 import (
@@ -183,7 +183,7 @@ func times(texts []string) {
 		if at, err := time.Parse(layout, text); err != nil || at.IsZero() {
 			fmt.Println("-")
 		} else {
-			fmt.Println(at.UnixNano())
+			fmt.Println("taken")
 		}
 	}
 }
