@@ -424,6 +424,79 @@ TEST(what_is_refused_is_named)
 	grafana_stop();
 }
 
+/* One sample of 1 in a library at an address of this process's own. */
+static const struct pprof *process(struct arena *a, uint64_t start)
+{
+	struct pprof_mapping m = { .start = start, .limit = start + 65536 };
+	struct pprof_location l = { .address = start + 16 };
+	struct pprof_builder *b;
+	struct pprof *p;
+	struct err err;
+	int64_t one = 1;
+	uint32_t at;
+
+	must(pprof_builder_open(a, &b, &err), &err);
+	pprof_builder_type(b, STR("goroutine"), STR("count"));
+	m.filename = pprof_builder_string(b, STR("/lib/a.so"));
+	l.mapping = pprof_builder_mapping(b, &m);
+	at = pprof_builder_location(b, l, NULL, 0);
+	pprof_builder_sample(b, &at, 1, NULL, 0, &one);
+	must(pprof_builder_finish(b, &p, &err), &err);
+	return p;
+}
+
+#define PROCESSES 1025u
+
+static void store_processes(void)
+{
+	struct receive_turn turn;
+	struct labels_builder b;
+	struct received *v;
+	struct labels labels;
+	struct err err;
+
+	must(receive_begin(grafana.web->receiver, STR("test"), &turn, &err), &err);
+	v = arena_array(&turn.arena, struct received, PROCESSES);
+	labels_builder_init(&b, &turn.arena, (struct labels){ 0 });
+	labels_builder_set(&b, STR(LABEL_NAME), STR("goroutine"));
+	labels_builder_set(&b, STR("job"), STR("many"));
+	must(labels_builder_build(&b, &labels, &err), &err);
+	for (size_t i = 0; i < PROCESSES; i++)
+		v[i] = (struct received){ .labels = labels,
+			.profile = process(&turn.arena, UINT64_C(0x7f0000000000) + i * 0x100000),
+			.ts_ns = (T0 + (int64_t)i) * NS_PER_S };
+	receive_store(&turn, v, PROCESSES);
+	for (size_t i = 0; i < PROCESSES; i++)
+		must(v[i].rc, &v[i].err);
+	receive_end(&turn);
+}
+
+TEST(each_process_keeps_its_addresses)
+{
+	struct pprof *p;
+	struct arena a;
+	int64_t sum = 0;
+
+	grafana_start();
+	store_processes();
+	check_get(PROFILES "/merge?service=many&type=goroutine" AROUND, 422,
+		ERROR("422",
+			"the profiles have more than 1024 sets of mappings: ask for less time, or by labels"));
+	arena_init(&a, 0);
+	p = fetch(&a, PROFILES "/merge?service=many&type=goroutine&limit=1024", AROUND);
+	CHECK_INT(p->samples_n, 1024);
+	for (uint32_t i = 0; i < p->samples_n; i++) {
+		const struct pprof_location *l =
+			&p->locations[p->location_ids[p->samples[i].location_first]];
+
+		CHECK_INT(l->address - p->mappings[l->mapping].start, 16);
+		sum += p->values[i];
+	}
+	CHECK_INT(sum, 1024);
+	arena_release(&a);
+	grafana_stop();
+}
+
 static void set_reading(unsigned n)
 {
 	mutex_lock(&grafana.web->lock);
