@@ -112,7 +112,7 @@ static void shake_hands(struct h2_client *c, const struct h2_tls *tls)
 		gnutls_certificate_set_x509_key_file(
 			c->credentials, tls->cert_file, tls->key_file, GNUTLS_X509_FMT_PEM) < 0)
 		c->ended = true;
-	gnutls_init(&c->tls, GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT);
+	gnutls_init(&c->tls, GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT | GNUTLS_NO_SIGNAL);
 	gnutls_priority_set_direct(c->tls, "NORMAL", NULL);
 	gnutls_credentials_set(c->tls, GNUTLS_CRD_CERTIFICATE, c->credentials);
 	if (tls->alpn) {
