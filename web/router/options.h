@@ -20,6 +20,7 @@ struct sink;
 
 struct web_options {
 	const char *listen_address; /* "0.0.0.0:7272", "[::1]:7272", ":7272" */
+	const char *otlp_grpc_listen_address; /* likewise; NULL or "": off. Needs enable_ingest */
 	const char *external_url; /* NULL or "": derived from the listen address */
 	const char *route_prefix; /* NULL: the path of external_url */
 	const char *config_file; /* --web.config.file; NULL or "": plain HTTP, no users */
