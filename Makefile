@@ -248,7 +248,8 @@ PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libid
 	libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev libcrypt-dev libnghttp2-dev ca-certificates
 CMDS_run := go:golang-go
 PKGS_run :=
-CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format
+CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format \
+	python3:python3 pip3:python3-pip javac:openjdk-17-jdk-headless
 PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
