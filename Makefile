@@ -289,6 +289,11 @@ deps-test: $(BUILD)/.deps
 run: deps-run all
 	@exec examples/run.sh $(BUILD)
 
+# Services in several languages, each with its SDK, which send to one server.
+.PHONY: demo-senders
+demo-senders: deps-run deps-test all
+	@exec examples/senders/show.sh $(BUILD)
+
 PREFIX ?= /usr/local
 install: all
 	install -D -m 755 $(BUILD)/epimetheus $(DESTDIR)$(PREFIX)/bin/epimetheus
@@ -303,6 +308,7 @@ endif
 help:
 	@echo "make            build/epimetheus and build/epitool, static"
 	@echo "make run        build, then a server that scrapes itself and the demo fleet"
+	@echo "make demo-senders   build, then a server to which services in Go, Java, Node and Python send"
 	@echo "make test       every test there is;  make lint;  make bench;  make fuzz;  make torture"
 	@echo "  STAGE=NAME    one stage: $(STAGES:test-%=%)"
 	@echo "  ROOM=ROOM     the unit tests of one room, under ASan as well: tsdb/head, web/api ... (make rooms)"

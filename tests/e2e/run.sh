@@ -12,7 +12,7 @@ done
 tests/e2e/senders/prepare.sh go collector node python java >build/senders.log 2>&1 &
 longest=(changed grafana demo prometheus rules pgo test_rules)
 others=()
-last=(senders collector)
+last=(senders examples collector)
 for file in tests/e2e/*.test.mjs; do
 	name=$(basename "$file" .test.mjs)
 	[[ " ${longest[*]} ${last[*]} " == *" $name "* ]] || others+=("$file")

@@ -1,5 +1,5 @@
 // Pyroscope's SDKs as the registries have them send to the server. Of each, two processes of one service run a function
-// that spins and one that allocates. What the server answers is compared with the bodies that it acknowledged, which
+// that computes and one that allocates. What the server answers is compared with the bodies that it acknowledged, which
 // another decoder reads: the JDK's own for recordings, tests/e2e/senders/pprof.mjs for the rest.
 import test from 'node:test';
 import assert from 'node:assert/strict';
@@ -73,42 +73,42 @@ const senders = [
   {
     name: 'go',
     package: 'github.com/grafana/pyroscope-go',
-    command: (url) => [join(built, 'go/hot'), url, 'sent'],
+    command: (url) => [join(built, 'go/cart'), url, 'sent'],
     costs: pprofCosts((request) => [parts(request).profile]),
     cpu: 'process_cpu:cpu',
-    hot: { 'process_cpu:cpu': /^main\.spinInGo$/, 'process_cpu:samples': /^main\.spinInGo$/,
-      'memory:alloc_space': /^main\.allocateInGo$/, 'memory:alloc_objects': /^main\.allocateInGo$/ },
+    hot: { 'process_cpu:cpu': /^main\.priceCart$/, 'process_cpu:samples': /^main\.priceCart$/,
+      'memory:alloc_space': /^main\.loadItems$/, 'memory:alloc_objects': /^main\.loadItems$/ },
     levels: ['memory:inuse_objects', 'memory:inuse_space'],
   },
   {
     name: 'node',
     package: '@pyroscope/nodejs',
-    command: (url) => [process.execPath, join(built, 'node/hot.mjs'), url, 'sent'],
+    command: (url) => [process.execPath, join(built, 'node/web.mjs'), url, 'sent'],
     costs: pprofCosts((request) => [request.body]),
     cpu: 'wall:cpu',
-    hot: { 'wall:cpu': /:spinInNode:\d+$/, 'wall:wall': /:spinInNode:\d+$/, 'wall:samples': /:spinInNode:\d+$/ },
+    hot: { 'wall:cpu': /:renderPage:\d+$/, 'wall:wall': /:renderPage:\d+$/, 'wall:samples': /:renderPage:\d+$/ },
     levels: ['memory:inuse_objects', 'memory:inuse_space'],
   },
   {
     name: 'python',
     package: 'pyroscope-io',
-    command: (url) => ['python3', join(root, 'tests/e2e/senders/python/hot.py'), url, 'sent'],
+    command: (url) => ['python3', join(root, 'tests/e2e/senders/python/recommend.py'), url, 'sent'],
     env: { PYTHONPATH: join(built, 'python/site') },
     costs: pprofCosts(pushed),
     cpu: 'process_cpu:cpu',
-    hot: { 'process_cpu:cpu': /^spin_in_python$/, 'memory:alloc_space': /^allocate_in_python$/,
-      'memory:alloc_objects': /^allocate_in_python$/ },
+    hot: { 'process_cpu:cpu': /^rank_results$/, 'memory:alloc_space': /^load_vectors$/,
+      'memory:alloc_objects': /^load_vectors$/ },
     levels: ['memory:inuse_objects', 'memory:inuse_space'],
   },
   {
     name: 'java',
     package: 'io.pyroscope:agent',
-    command: () => ['java', `-javaagent:${join(built, 'java/agent.jar')}`, '-cp', join(built, 'java'), 'Hot'],
+    command: () => ['java', `-javaagent:${join(built, 'java/agent.jar')}`, '-cp', join(built, 'java'), 'Search'],
     env: { PYROSCOPE_APPLICATION_NAME: 'sent', PYROSCOPE_FORMAT: 'jfr', PYROSCOPE_PROFILER_EVENT: 'itimer',
       PYROSCOPE_PROFILER_ALLOC: '512k', PYROSCOPE_UPLOAD_INTERVAL: '2s', PYROSCOPE_LABELS: 'region=here' },
     costs: jfrCosts,
     cpu: 'process_cpu:cpu',
-    hot: { 'process_cpu:cpu': /^Hot\.spinInJava$/, 'memory:alloc_in_new_tlab_bytes': /^Hot\.allocateInJava$/ },
+    hot: { 'process_cpu:cpu': /^Search\.scoreDocuments$/, 'memory:alloc_in_new_tlab_bytes': /^Search\.readIndex$/ },
     levels: [],
   },
 ];

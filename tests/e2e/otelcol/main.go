@@ -40,6 +40,7 @@ func main() {
 		BuildInfo: component.BuildInfo{Command: "otelcol", Description: "a small collector", Version: "0.162.0"},
 		Factories: factories,
 		ConfigProviderSettings: otelcol.ConfigProviderSettings{ResolverSettings: confmap.ResolverSettings{
+			DefaultScheme:     "file",
 			ProviderFactories: []confmap.ProviderFactory{fileprovider.NewFactory()},
 		}},
 	})

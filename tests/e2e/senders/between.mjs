@@ -3,10 +3,10 @@ import http from 'node:http';
 import { request } from '../lib.mjs';
 
 /**
- * `answer(path)` gives {status, headers, body} to answer without the server, or nothing. `to.url` may change while it
- * runs.
+ * `before()` may give the answer {status, headers, body} without asking the server, `after(answer)` changes the
+ * server's. What the sender gets is kept.
  */
-export async function standBetween(t, to, answer = () => undefined) {
+export async function standBetween(t, to, { before = () => undefined, after = (answer) => answer } = {}) {
   const seen = [];
   const proxy = http.createServer((req, res) => {
     const chunks = [];
@@ -17,7 +17,7 @@ export async function standBetween(t, to, answer = () => undefined) {
       const { host, connection, 'transfer-encoding': chunked, 'content-length': length, ...headers } = req.headers;
       let got;
       try {
-        got = answer(req.url) ?? await request(to.url + req.url, { method: req.method, headers, body: one.body });
+        got = before() ?? after(await request(to.url + req.url, { method: req.method, headers, body: one.body }));
       } catch (e) {
         got = { status: 502, headers: {}, body: e.message };
       }

@@ -1,7 +1,7 @@
 // Reads pprof profiles and other protobuf messages, for comparisons with what the server made of them.
 import { gunzipSync } from 'node:zlib';
 
-/** The fields of a message: number, and an integer (BigInt) or bytes. */
+/** The fields of a message: number, an integer (BigInt) or bytes, and the bytes of a fixed64. */
 export function* fields(bytes) {
   let at = 0;
   const varint = () => {
@@ -15,15 +15,17 @@ export function* fields(bytes) {
   };
   while (at < bytes.length) {
     const tag = Number(varint());
-    let value;
+    let value, fixed;
     if ((tag & 7) === 0) value = varint();
     else if ((tag & 7) === 2) {
       const n = Number(varint());
       value = bytes.subarray(at, at += n);
       if (value.length !== n) throw new Error('a field is cut');
-    } else if ((tag & 7) === 1) value = bytes.readBigUInt64LE((at += 8) - 8);
-    else throw new Error(`wire type ${tag & 7}`);
-    yield [tag >> 3, value];
+    } else if ((tag & 7) === 1) {
+      fixed = bytes.subarray(at, at += 8);
+      value = fixed.readBigUInt64LE();
+    } else throw new Error(`wire type ${tag & 7}`);
+    yield [tag >> 3, value, fixed];
   }
 }
 

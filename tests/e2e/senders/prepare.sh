@@ -9,7 +9,7 @@ out=$PWD/build/senders
 mkdir -p "$out"
 
 make_go() {
-	(cd "$here/go" && GOTOOLCHAIN=local "$("$PWD/../../../go.sh")" build -trimpath -o "$1/hot" .)
+	(cd "$here/go" && GOTOOLCHAIN=local "$("$PWD/../../../go.sh")" build -trimpath -o "$1/cart" .)
 }
 # Compiled without optimization: that takes a quarter less.
 make_collector() {
@@ -17,7 +17,7 @@ make_collector() {
 		-ldflags='-s -w' -tags=grpcnotrace -o "$1/otelcol" .)
 }
 make_node() {
-	cp "$here"/node/{package.json,package-lock.json,.npmrc,hot.mjs} "$1/"
+	cp "$here"/node/{package.json,package-lock.json,.npmrc,web.mjs} "$1/"
 	(cd "$1" && npm ci --no-audit --no-fund --loglevel=error)
 }
 make_python() {
@@ -33,7 +33,7 @@ make_java() {
 		-retrieve "$1/[artifact].[ext]" >/dev/null
 	rm -r "$1/ivy"
 	echo "$agent_sum  $1/agent.jar" | sha256sum --check --quiet
-	javac -g -d "$1" "$here/java/Hot.java"
+	javac -g -d "$1" "$here/java/Search.java"
 }
 
 for part in "$@"; do

@@ -1,4 +1,4 @@
-// A program that Pyroscope's SDK for Go profiles: it spins and allocates until its standard input ends, then it says how
+// A program that Pyroscope's SDK for Go profiles: it computes and allocates until its standard input ends, then it says how
 // much CPU time it used.
 package main
 
@@ -16,14 +16,14 @@ var kept [64][]byte
 var sum uint64
 
 //go:noinline
-func spinInGo(n uint64) {
+func priceCart(n uint64) {
 	for i := uint64(0); i < n; i++ {
 		sum = sum*6364136223846793005 + i
 	}
 }
 
 //go:noinline
-func allocateInGo(i int) {
+func loadItems(i int) {
 	kept[i%len(kept)] = make([]byte, 64<<10)
 }
 
@@ -62,8 +62,8 @@ func main() {
 			fmt.Printf("{\"cpu_ns\": %d}\n", used)
 			return
 		default:
-			spinInGo(20 << 20)
-			allocateInGo(i)
+			priceCart(20 << 20)
+			loadItems(i)
 			time.Sleep(10 * time.Millisecond)
 		}
 	}

@@ -1,16 +1,16 @@
-// A program that Pyroscope's SDK for Node profiles: it spins and allocates until its standard input ends, then it says
+// A program that Pyroscope's SDK for Node profiles: it computes and allocates until its standard input ends, then it says
 // how much CPU time it used.
 import Pyroscope from '@pyroscope/nodejs';
 
 const kept = new Array(64);
 let sum = 0;
 
-function spinInNode(ms) {
+function renderPage(ms) {
   const end = performance.now() + ms;
   while (performance.now() < end) for (let i = 0; i < 10000; i++) sum = (sum * 31 + i) % 1000003;
 }
 
-function allocateInNode(n) {
+function parseRequests(n) {
   for (let i = 0; i < n; i++) kept[i % kept.length] = Array.from({ length: 1000 }, (_, j) => ({ i, j }));
 }
 
@@ -29,8 +29,8 @@ let over = false;
 process.stdin.on('end', () => (over = true)).resume();
 function turn() {
   if (over) return void end();
-  spinInNode(40);
-  allocateInNode(10);
+  renderPage(40);
+  parseRequests(10);
   setTimeout(turn, 20);
 }
 async function end() {

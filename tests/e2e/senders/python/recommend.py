@@ -1,5 +1,5 @@
-"""A program that Pyroscope's SDK for Python profiles: it spins and allocates until its standard input ends, then it says
-what the process used."""
+"""A program that Pyroscope's SDK for Python profiles: it computes and allocates until its standard input ends, then it says
+for how long it ran: this SDK samples by the wall clock."""
 import json
 import sys
 import threading
@@ -10,14 +10,14 @@ import pyroscope
 kept = [None] * 64
 
 
-def spin_in_python(n):
+def rank_results(n):
     total = 0
     for i in range(n):
         total = (total * 31 + i) % 1000003
     return total
 
 
-def allocate_in_python(i):
+def load_vectors(i):
     kept[i % len(kept)] = bytearray(256 << 10)
 
 
@@ -34,8 +34,8 @@ def main():
     threading.Thread(target=wait, daemon=True).start()
     i = 0
     while not over.is_set():
-        spin_in_python(100000)
-        allocate_in_python(i)
+        rank_results(100000)
+        load_vectors(i)
         i += 1
         time.sleep(0.01)
     pyroscope.shutdown()

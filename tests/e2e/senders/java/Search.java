@@ -1,21 +1,21 @@
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 
-/** A program that Pyroscope's agent for Java profiles: it spins and allocates until its standard input ends, then it says
+/** A program that Pyroscope's agent for Java profiles: it computes and allocates until its standard input ends, then it says
  * how much CPU time it used. */
-public class Hot {
+public class Search {
 	static final byte[][] kept = new byte[64][];
 	static long sum;
 	static volatile boolean over;
 
-	static void spinInJava(int n) {
+	static void scoreDocuments(int n) {
 		long s = sum;
 		for (int i = 0; i < n; i++)
 			s = s * 6364136223846793005L + (s >>> 7) + i;
 		sum = s;
 	}
 
-	static void allocateInJava(int i) {
+	static void readIndex(int i) {
 		kept[i % kept.length] = new byte[64 << 10];
 	}
 
@@ -32,8 +32,8 @@ public class Hot {
 		wait.setDaemon(true);
 		wait.start();
 		for (int i = 0; !over; i++) {
-			spinInJava(20 << 20);
-			allocateInJava(i);
+			scoreDocuments(20 << 20);
+			readIndex(i);
 			Thread.sleep(10);
 		}
 		long used = ManagementFactory.getThreadMXBean().getCurrentThreadCpuTime();
