@@ -50,7 +50,7 @@ uses_discovery/kubernetes := base base/yaml base/net discovery/sources
 uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes
 uses_scrape/config := base base/yaml base/net proto discovery
 uses_scrape/receive := base base/net proto discovery scrape/config
-uses_scrape := base base/gzip base/net proto discovery scrape/config
+uses_scrape := base base/gzip base/net proto proto/legacy discovery scrape/config
 uses_tsdb/store := base
 uses_tsdb/symbols := base proto
 uses_tsdb/columns := base proto tsdb/symbols
@@ -79,7 +79,8 @@ uses_web/grpc := base base/net proto proto/otlp web/http
 uses_web/router := base base/self base/gzip base/net web/http
 uses_web/render := base base/gzip proto proto/report promql/value promql/profiles promql/pprof web/http
 uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/router web/render
-uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/folded scrape/receive web/http web/grpc web/router web/pyroscope
+uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/grpc web/router \
+	web/pyroscope
 uses_web/api := base base/gzip scrape/config scrape/receive scrape tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/notify web/http web/router web/render web/push
 uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push

@@ -13,6 +13,7 @@
 #include "base/quote.h"
 #include "proto/folded/folded.h"
 #include "proto/jfr/jfr.h"
+#include "proto/legacy/legacy.h"
 #include "web/push/forms.h"
 #include "web/push/multipart.h"
 #include "web/push/push.h"
@@ -218,19 +219,20 @@ static enum err_code read_config(struct ingest *g, struct str *name, bool *grows
 
 static enum err_code take_pprof(struct ingest *g, struct str raw, struct err *err)
 {
+	struct legacy_any any;
 	enum value_kind *kinds;
-	struct pprof *p;
 	struct str name;
 	enum err_code rc;
 	bool grows;
 
 	g->bad_content = true;
-	if ((rc = pprof_decode(&g->t->arena, raw, &pprof_limits_default, &p, err)))
+	if ((rc = legacy_decode_any(&g->t->arena, raw, &pprof_limits_default, &any, err)))
 		return rc;
 	g->bad_content = false;
-	name = push_profile_name(p);
+	name = push_profile_name(any.profile);
 	if ((rc = read_config(g, &name, &grows, err)) || (rc = room(g, 1, err)) ||
-		(rc = push_kinds(&g->t->arena, p, name, &kinds, err)) || (rc = add(g, name, p, kinds, err)))
+		(rc = push_kinds(&g->t->arena, any.profile, name, &kinds, err)) ||
+		(rc = add(g, name, any.profile, any.kinds ? any.kinds : kinds, err)))
 		return rc;
 	g->v[0].convert = grows;
 	return ERR_OK;
