@@ -221,6 +221,8 @@ static void on_returned(void *ctx)
 	struct grpc_conn *c = call->owner;
 
 	session_returned(c->session, call);
+	if (c->state == CONN_OPEN && !c->blocked)
+		c->since_ns = clock_monotonic_ns();
 	if (c->state != CONN_ENDED)
 		grpc_conn_flush(c);
 	else if (!session_handed(c->session))
@@ -312,15 +314,16 @@ static bool speaks_h2(gnutls_session_t tls)
 
 static void shake_hands(struct grpc_conn *c)
 {
-	int rc = gnutls_handshake(c->tls);
 	struct err err;
+	int rc;
 
+	do {
+		rc = gnutls_handshake(c->tls);
+	} while (rc == GNUTLS_E_WARNING_ALERT_RECEIVED);
 	if (rc == GNUTLS_E_AGAIN || rc == GNUTLS_E_INTERRUPTED) {
 		block(c, gnutls_record_get_direction(c->tls) == 1);
 		return;
 	}
-	if (rc < 0 && !gnutls_error_is_fatal(rc))
-		return; /* a warning: more comes */
 	if (rc < 0) {
 		log_debug("grpc", "TLS handshake failed", LOG_S("remote", c->remote),
 			LOG_S("reason", gnutls_strerror(rc)));
@@ -359,7 +362,7 @@ static enum err_code set_up_tls(struct grpc_conn *c, struct err *err)
 	const gnutls_datum_t h2 = { (unsigned char *)(uintptr_t) "h2", 2 };
 	struct grpc_server *s = c->server;
 
-	if (gnutls_init(&c->tls, GNUTLS_SERVER | GNUTLS_NONBLOCK)) {
+	if (gnutls_init(&c->tls, GNUTLS_SERVER | GNUTLS_NONBLOCK | GNUTLS_NO_SIGNAL)) {
 		c->tls = NULL;
 		return err_nomem(err, "TLS");
 	}

@@ -11,8 +11,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/log.h"
-#include "base/metrics.h"
 #include "web/grpc/conn.h"
 #include "web/http/listen.h"
 
@@ -38,9 +36,7 @@ static void make_room(struct grpc_server *s)
 	struct grpc_conn *idle = NULL;
 
 	for (struct grpc_conn *c = s->conns.next; c != &s->conns; c = c->next)
-		if (c->state == CONN_LINGER ||
-			(c->state == CONN_OPEN && !session_calls(c->session) &&
-				(!idle || c->since_ns < idle->since_ns)))
+		if ((!c->session || !session_calls(c->session)) && (!idle || c->since_ns < idle->since_ns))
 			idle = c;
 	if (idle)
 		grpc_conn_evict(idle);
