@@ -38,7 +38,7 @@ service() { # name, command
 jobs=
 if [ -e tests/e2e/cpp/service.cc ] && g++ -O1 -g -rdynamic -o "$work/ledger" tests/e2e/cpp/service.cc \
 	-ltcmalloc_and_profiler 2>"$work/cpp.log"; then
-	"$work/ledger" >"$work/ledger.port" 8>&- 9>&- &
+	TCMALLOC_SAMPLE_PARAMETER=524288 "$work/ledger" >"$work/ledger.port" 8>&- 9>&- &
 	cpp=$!
 	for _ in $(seq 100); do
 		[ -s "$work/ledger.port" ] && break
@@ -54,7 +54,7 @@ if [ -e tests/e2e/cpp/service.cc ] && g++ -O1 -g -rdynamic -o "$work/ledger" tes
         block: {enabled: false}
         mutex: {enabled: false}
         goroutine: {enabled: false}
-    static_configs: [{targets: ['127.0.0.1:$(grep -oE '[0-9]+' "$work/ledger.port" | head -n 1)'], labels: {service_name: ledger, region: here}}]"
+    static_configs: [{targets: ['127.0.0.1:$(grep -oE '[0-9]+$' "$work/ledger.port" | head -n 1)'], labels: {service_name: ledger, region: here}}]"
 fi
 cat >"$work/epimetheus.yml" <<END
 scrape_configs:

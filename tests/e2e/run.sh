@@ -9,10 +9,10 @@ for package in prometheus prometheus-alertmanager; do
 	tests/debian.sh "$package" "build/$package" >/dev/null || exit 1
 done
 # Takes a minute of a processor where nothing is cached; the tests that need it wait for it, and say why it failed.
-tests/e2e/senders/prepare.sh go collector node python java >build/senders.log 2>&1 &
-longest=(changed grafana demo prometheus rules pgo test_rules)
+tests/e2e/senders/prepare.sh go node python java collector >build/senders.log 2>&1 &
+longest=(changed senders grafana demo prometheus rules pgo test_rules)
 others=()
-last=(senders examples collector)
+last=(examples collector)
 for file in tests/e2e/*.test.mjs; do
 	name=$(basename "$file" .test.mjs)
 	[[ " ${longest[*]} ${last[*]} " == *" $name "* ]] || others+=("$file")

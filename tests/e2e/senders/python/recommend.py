@@ -34,10 +34,10 @@ def main():
     threading.Thread(target=wait, daemon=True).start()
     i = 0
     while not over.is_set():
-        rank_results(100000)
+        rank_results(50000)
         load_vectors(i)
         i += 1
-        time.sleep(0.01)
+        time.sleep(0.02)
     pyroscope.shutdown()
     print(json.dumps({"wall_ns": time.monotonic_ns() - began}))
 
