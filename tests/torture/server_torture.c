@@ -18,6 +18,7 @@
 #define T0 INT64_C(1700000000) /* seconds */
 #define AT "time=1700000060"
 #define SPAN "start=1700000000&end=1700000060"
+#define SERVICE "service=a&from=2023-11-14T22:13:20&to=2023-11-14T22:14:20" /* SPAN */
 
 static struct {
 	char dir[64], config[128], address[32], data[128];
@@ -244,6 +245,10 @@ static const struct torture_path questions[] = {
 	GET("/api/v1/functions?query=cpu&" SPAN),
 	GET("/api/v1/metadata"),
 	GET("/api/v1/explain_query?query=merge(cpu)&" SPAN),
+	GET("/api/0/profiles?" SERVICE),
+	GET("/api/0/profiles/merge?type=cpu&limit=3&" SERVICE),
+	GET("/api/0/profiles/F5edAIo15ABoe8F39SB86WE+F5edAIo15ABoe8F39SB86WF"),
+	GET("/api/0/services"),
 };
 
 /* Other requests. */

@@ -37,6 +37,7 @@ struct web {
 	bool closing;
 	struct http_in *capture; /* the request that profiles this process, or NULL */
 	unsigned profiling; /* requests that profile a target now */
+	unsigned reading; /* requests of web/profefe that read rows now */
 	unsigned slow; /* requests of ROUTE_SLOW that run */
 };
 
