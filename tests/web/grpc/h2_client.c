@@ -22,6 +22,13 @@ static void copy(char *to, size_t max, const uint8_t *from, size_t n)
 	to[n] = '\0';
 }
 
+static int number(const uint8_t *text, size_t n)
+{
+	uint64_t v;
+
+	return str_to_u64((struct str){ (const char *)text, n }, &v) ? (int)v : -1;
+}
+
 static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint8_t *name,
 	size_t name_len, const uint8_t *value, size_t value_len, uint8_t flags, void *ctx)
 {
@@ -33,9 +40,9 @@ static int on_header(nghttp2_session *h2, const nghttp2_frame *frame, const uint
 	if (!r)
 		return 0;
 	if (str_is(s, ":status"))
-		r->http_status = atoi((const char *)value);
+		r->http_status = number(value, value_len);
 	else if (str_is(s, "grpc-status"))
-		r->status = atoi((const char *)value);
+		r->status = number(value, value_len);
 	else if (str_is(s, "grpc-message"))
 		copy(r->message, sizeof(r->message), value, value_len);
 	else if (str_is(s, "grpc-status-details-bin"))
@@ -112,7 +119,7 @@ static void shake_hands(struct h2_client *c, const struct h2_tls *tls)
 		gnutls_certificate_set_x509_key_file(
 			c->credentials, tls->cert_file, tls->key_file, GNUTLS_X509_FMT_PEM) < 0)
 		c->ended = true;
-	gnutls_init(&c->tls, GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT);
+	gnutls_init(&c->tls, GNUTLS_CLIENT | GNUTLS_FORCE_CLIENT_CERT | GNUTLS_NO_SIGNAL);
 	gnutls_priority_set_direct(c->tls, "NORMAL", NULL);
 	gnutls_credentials_set(c->tls, GNUTLS_CRD_CERTIFICATE, c->credentials);
 	if (tls->alpn) {
