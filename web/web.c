@@ -152,7 +152,8 @@ static enum err_code open_server(struct web *w, struct err *err)
 
 static enum err_code open_receiver(struct web *w, struct err *err)
 {
-	const struct receiver_options r = { w->o.sink, w->o.config, w->o.ctx, w->o.lookback_ns };
+	const struct receiver_options r = { w->o.sink, w->o.config, w->o.ctx, w->o.lookback_ns,
+		w->o.retention_ns };
 
 	return w->o.sink ? receiver_open(&r, &w->receiver, err) : ERR_OK;
 }

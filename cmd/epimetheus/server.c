@@ -293,6 +293,7 @@ static enum err_code open_web(struct server *s, struct err *err)
 		.cors_origin = o->cors_origin,
 		.allowed_hosts = &s->o.allowed_hosts,
 		.lookback_ns = o->lookback_ns,
+		.retention_ns = o->retention_ns,
 		.connections_max = o->connections_max,
 		.read_timeout_ns = o->read_timeout_ns,
 		.body_timeout_ns = o->body_timeout_ns,

@@ -33,6 +33,7 @@ struct web_options {
 	uint64_t address_bodies_bytes_max; /* of one address: 64 MiB */
 	uint64_t address_checks_max; /* passwords of one address that may wait: 4 */
 	int64_t lookback_ns; /* how old a number may be that /federate shows: 5m */
+	int64_t retention_ns; /* profiles that are pushed may be this old; 0: of any age */
 	bool enable_lifecycle, enable_admin_api, enable_ingest;
 
 	struct db *db;

@@ -298,7 +298,7 @@ TEST(instances_that_send_in_one_second_are_all_kept)
 
 	grafana_start();
 	CHECK_INT(send_profile(at, true, 3, 0), 200);
-	strcpy(first, id_of(0));
+	snprintf(first, sizeof(first), "%s", id_of(0));
 	CHECK_INT(send_profile(at, true, 5, 0), 200);
 	CHECK(strcmp(first, id_of(0)) != 0);
 	/* Again, as after a lost answer. */
