@@ -7,8 +7,9 @@ import { createServer } from 'node:http';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { build, request, root, sleep, startServer } from '../e2e/lib.mjs';
-import { call, connect, grpcPort, message, recorded, varint } from '../e2e/otlp_requests.mjs';
+import { call, connect, fields, grpcPort, message, movable, recorded, varint } from '../e2e/otlp_requests.mjs';
 import { cpuOf, emptyDirectory, env, fleetFiles } from './common.mjs';
+import { otlpOfPprof } from './otlp_of_pprof.mjs';
 import { count, note } from './report.mjs';
 
 const FILE = 'p2-standalone-99hz-steady', PROFILES = 10; // a request
@@ -67,7 +68,7 @@ async function stream(t, rate, seconds) {
 
 /* ---- OTLP: stored, beside decoding alone ---- */
 
-const REQUESTS = 400, ROUNDS = 3;
+const REQUESTS = 400, ROUNDS = 3, CLIENTS = 8;
 
 /** Seconds of the collector's own types for one request, not compressed, by rounds. */
 function decodedByGo(body) {
@@ -78,17 +79,23 @@ function decodedByGo(body) {
   return Array.from({ length: ROUNDS }, () => 1 / Number(execFileSync(gen, ['bench', file], { env: { ...process.env, GOMAXPROCS: '1' } })));
 }
 
-/** Seconds of the server for one request, by rounds: HTTP, decoding, storing, syncing. Each is of a later time. */
+/**
+ * CPU seconds of the server for one request, by rounds: HTTP, decoding, storing, syncing. Some clients send at once; each
+ * request is of a later time.
+ */
 async function storedOf(t, one) {
   const server = await startServer(t, { dir: emptyDirectory('push-otlp-data'), config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
   const began = Date.now() - 3600e3, rounds = [];
   const url = `${server.url}/v1development/profiles`, headers = { 'content-type': 'application/x-protobuf' };
   for (let i = 0, n = 0; i < ROUNDS; i++) {
     const before = cpuOf(server.child.pid);
-    for (let k = 0; k < REQUESTS; k++, n++) {
-      const answer = await request(url, { method: 'POST', headers, body: one.at(began + n * 2000) });
-      if (answer.status !== 200 || answer.body.length) throw new Error(`${answer.status} ${answer.body}`);
-    }
+    const end = n + REQUESTS;
+    await Promise.all(Array.from({ length: CLIENTS }, async () => {
+      while (n < end) {
+        const answer = await request(url, { method: 'POST', headers, body: one.at(began + n++ * 2000) });
+        if (answer.status !== 200 || answer.body.length) throw new Error(`${answer.status} ${answer.body}`);
+      }
+    }));
     rounds.push((cpuOf(server.child.pid) - before) / REQUESTS);
   }
   const stored = await counter(server, 'epimetheus_ingested_profiles_total{result="ok"}');
@@ -98,19 +105,20 @@ async function storedOf(t, one) {
 }
 
 async function otlp(t) {
-  for (const name of [FILE, 'p5-collector-49hz']) {
-    const one = recorded(name, { 'k8s.node.name': 'node-1' }), rounds = await storedOf(t, one);
-    note(`OTLP request of ${one.profiles} profiles, stored (other: decoded by Go)`,
-      { ours: rounds, theirs: decodedByGo(one.at(Date.now())), unit: 'seconds', of: { file: name, bytes: one.bytes } });
-  }
+  const { body, samples } = otlpOfPprof(readFileSync(fleetFiles('fleet-cpu', 1, 1)[0]), 'shop');
+  const small = recorded(FILE, { 'k8s.node.name': 'node-1' }), large = movable(body);
+  for (const [what, one] of [[`${large.profiles} types of ${count(samples)} stacks`, large], [`${small.profiles} small profiles`, small]])
+    note(`OTLP request of ${what}, stored (other: decoded by Go)`, { ours: await storedOf(t, one),
+      theirs: decodedByGo(one.at(Date.now())), unit: 'seconds', of: { bytes: one.bytes, clients: CLIENTS } });
 }
 
 /* ---- push.v1, beside scraping ---- */
 
 const SENDERS = 100, SETTLING_S = 3, MEASURED_S = 20; // each sends or is scraped once a second
 
-/** The same profile of another time: of a field that comes twice the last one counts. */
-const moved = (raw, ms) => gzipSync(Buffer.concat([raw, Buffer.from([9 * 8]), varint(Math.round(ms) * 1e6)]));
+/** A profile without its time; and, with another one, as a body. */
+const timeless = (raw) => Buffer.concat(fields(raw, 0, raw.length).filter((f) => f.field !== 9).map((f) => raw.subarray(f.from, f.end)));
+const timed = (raw, ms) => gzipSync(Buffer.concat([raw, varint(9 * 8), varint(Math.round(ms) * 1e6)]));
 
 const label = (name, value) => message(1, message(1, name), message(2, value));
 
@@ -128,7 +136,7 @@ async function costOf(server, stored) {
 
 async function scraped(t, bodies) {
   let i = 0;
-  const target = createServer((_, res) => res.end(moved(bodies[i++ % bodies.length], Date.now()))).listen(0, '127.0.0.1');
+  const target = createServer((_, res) => res.end(timed(bodies[i++ % bodies.length], Date.now()))).listen(0, '127.0.0.1');
   t.after(() => target.close());
   const off = ['process_cpu', 'memory', 'block', 'mutex', 'goroutine'].map((p) => `        ${p}: {enabled: false}\n`).join('');
   const one = (k) => `      - {targets: ["127.0.0.1:${target.address().port}"], labels: {pod: "pod-${k}"}}\n`;
@@ -154,7 +162,7 @@ async function pushed(t, bodies) {
     for (let i = k; going; i++) {
       const began = Date.now();
       const labels = [label('__name__', 'bench'), label('service_name', 'bench'), label('pod', `pod-${k}`)];
-      const sample = message(2, message(1, moved(bodies[i % bodies.length], began)));
+      const sample = message(2, message(1, timed(bodies[i % bodies.length], began)));
       const answer = await request(url, { method: 'POST', headers, body: message(1, ...labels, sample) });
       if (answer.status !== 200) failure = `${answer.status} ${answer.body}`;
       await sleep(Math.max(0, 1000 - (Date.now() - began)));
@@ -170,7 +178,7 @@ async function pushed(t, bodies) {
 }
 
 async function beside(t) {
-  const bodies = fleetFiles('fleet-cpu', 10, 10).map((f) => gunzipSync(readFileSync(f)));
+  const bodies = fleetFiles('fleet-cpu', 10, 10).map((f) => timeless(gunzipSync(readFileSync(f))));
   note('CPU of a profile by push.v1 (other: scraped)', { ours: await pushed(t, bodies), theirs: await scraped(t, bodies), unit: 'seconds' });
 }
 

@@ -20,7 +20,7 @@ export const message = (field, ...parts) => {
 };
 
 /** The fields of a message: {field, wire, from, at, end}; from: of the tag, at: of the contents. */
-function fields(b, start, end) {
+export function fields(b, start, end) {
   const out = [];
   let i = start;
   const number = () => {
@@ -78,11 +78,9 @@ function withAttributes(b, attributes) {
   return Buffer.concat(parts);
 }
 
-/** A recorded request: `at(ms)` is its body, not compressed, its last time at ms since 1970; `profiles`: how many there are. */
-export function recorded(name, attributes = {}) {
-  const file = readFileSync(join(root, 'tests/proto/otlp/testdata', `${name}.pb.gz`));
-  const body = withAttributes(gunzipSync(file), attributes), { offsets, profiles } = times(body);
-  const was = offsets.map((at) => body.readBigUInt64LE(at));
+/** A request that can be moved in time: `at(ms)` is its body, its last time at ms since 1970; `profiles`: how many. */
+export function movable(body) {
+  const { offsets, profiles } = times(body), was = offsets.map((at) => body.readBigUInt64LE(at));
   const last = was.reduce((a, b) => (a > b ? a : b));
   return {
     profiles,
@@ -93,6 +91,12 @@ export function recorded(name, attributes = {}) {
       return Buffer.from(body);
     },
   };
+}
+
+/** A recorded request, not compressed. */
+export function recorded(name, attributes = {}) {
+  const file = readFileSync(join(root, 'tests/proto/otlp/testdata', `${name}.pb.gz`));
+  return movable(withAttributes(gunzipSync(file), attributes));
 }
 
 /* ---- gRPC ---- */

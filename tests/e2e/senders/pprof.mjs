@@ -38,7 +38,8 @@ export function message(list) {
   }));
 }
 
-function* numbers(value) {
+/** The integers of a field that is packed, or the one that it is. */
+export function* numbers(value) {
   if (typeof value === 'bigint') return void (yield value);
   for (let at = 0; at < value.length;) {
     let v = 0n;
