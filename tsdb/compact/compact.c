@@ -47,7 +47,9 @@ static enum err_code open_source(
 		return err_nomem(err, "join blocks");
 	for (uint64_t i = 0; i < n; i++)
 		s->ids[i] = UINT32_MAX;
-	if (t->raw && (rc = block_chunks_open(b->block, true, &s->chunks, err)))
+	if ((t->raw && (rc = block_chunks_open(b->block, true, &s->chunks, err))) ||
+		(t->raw && block_meta(b->block)->links &&
+			(rc = block_links_open(b->block, true, &s->links, err))))
 		return rc;
 	if ((rc = block_rollups_open(b->block, true, &s->rollups, err)))
 		return rc;
@@ -511,6 +513,7 @@ static void release(struct joining *t)
 	end_job(t);
 	for (size_t i = 0; i < t->n; i++) {
 		block_chunks_close(t->sources[i].chunks);
+		block_chunks_close(t->sources[i].links);
 		block_rollups_close(t->sources[i].rollups);
 		block_rollups_close(t->sources[i].functions);
 		free(t->sources[i].ids);

@@ -155,11 +155,13 @@ static void write_failure(struct http_out *out, bool json, int status, const str
 static void write_answer(struct http_out *out, bool json, const struct export *e)
 {
 	const struct err *first = e->request->rejected_n ? &e->request->rejected : NULL;
-	uint64_t rejected = e->request->rejected_n;
+	uint64_t rejected = e->request->rejected_n, links = 0;
+	struct err some;
 
 	for (uint32_t i = 0; i < e->request->profiles_n; i++) {
 		const struct received *p = &e->v[i];
 
+		links += p->links_dropped;
 		if (!p->rc)
 			continue;
 		if (p->rc == ERR_UNAVAILABLE || p->rc == ERR_NOMEM || p->rc == ERR_IO) {
@@ -169,6 +171,12 @@ static void write_answer(struct http_out *out, bool json, const struct export *e
 		}
 		first = first ? first : &p->err;
 		rejected++;
+	}
+	if (links && !first) { /* a warning, as nothing is rejected */
+		err_set(&some, ERR_LIMIT,
+			"%llu samples are stored without their links: a profile has too many",
+			(unsigned long long)links);
+		first = &some;
 	}
 	out->content_type = json ? JSON_TYPE : PROTO_TYPE;
 	otlp_add_response(&out->body, json ? OTLP_JSON : OTLP_PROTOBUF, rejected,
