@@ -83,6 +83,7 @@ MUST_CHECK enum err_code block_builder_set_deleted(
 MUST_CHECK enum err_code block_builder_publish(
 	struct block_builder *m, struct db_block **out, struct err *err);
 uint64_t block_builder_rows(const struct block_builder *m);
+uint64_t block_builder_links_n(const struct block_builder *m); /* rows with links */
 uint64_t block_builder_numbers(const struct block_builder *m);
 uint64_t block_builder_series_n(const struct block_builder *m);
 

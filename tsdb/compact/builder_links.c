@@ -31,6 +31,11 @@ enum err_code block_builder_links(
 	return spill_add(&m->links_spill, buf_str(&m->record), err);
 }
 
+uint64_t block_builder_links_n(const struct block_builder *m)
+{
+	return m->links_n;
+}
+
 enum err_code block_builder_write_links(struct block_builder *m, struct err *err)
 {
 	struct spill *s = &m->links_spill;

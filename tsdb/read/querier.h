@@ -250,8 +250,8 @@ struct db_row {
 struct db_rows;
 MUST_CHECK enum err_code db_rows_open(struct db_querier *q, const struct db_series *s,
 	int64_t min_ns, int64_t max_ns, struct db_rows **out, struct err *err);
-/* The linked samples of rows alone: the same stack and label set once for each span, with its
- * share of the values. Rows without any are passed over; there are no totals. */
+/* The linked samples (columns/links.h) of rows alone: the same stack and label set once for each
+ * span, with its share of the values. Rows without any are passed over; there are no totals. */
 MUST_CHECK enum err_code db_links_open(struct db_querier *q, const struct db_series *s,
 	int64_t min_ns, int64_t max_ns, uint64_t read_max, struct db_rows **out, struct err *err);
 /* Bytes of rows, chunks and links that were looked at. db_links_open's end when these reach

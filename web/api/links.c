@@ -8,8 +8,6 @@
 #include <stdio.h>
 
 #include "base/clock.h"
-#include "promql/profiles/frame.h"
-#include "tsdb/symbols/symbols.h"
 #include "web/api/handlers.h"
 #include "web/api/view.h"
 #include "web/router/envelope.h"
@@ -132,13 +130,18 @@ static void write_values(
 	json_object_end(&x->j);
 }
 
-/* The innermost function of the stack. */
+/* The innermost function of the stack; without a name, the binary's file. */
 static void write_function(struct link_view *x, const struct partition *p, uint32_t stack)
 {
 	const struct sym_location *l = stack ? sym_location(p, sym_node(p, stack).location) : NULL;
+	struct str name = l && l->lines_n ?
+		sym_function_name(p, sym_function(p, l->lines[0].function)) :
+		STR("");
 
+	if (!name.len && l && l->mapping != SYM_NONE)
+		name = sym_string(p, sym_mapping(p, l->mapping)->filename);
 	json_key(&x->j, "function");
-	json_str(&x->j, l ? frame_name(&x->scratch, p, l, l->lines_n ? &l->lines[0] : NULL) : STR(""));
+	json_str(&x->j, name);
 }
 
 static void write_link(
@@ -157,7 +160,6 @@ static void write_link(
 	write_sample_labels(x, s->partition, row->label_sets[i]);
 	write_values(x, s->partition, row, i);
 	json_object_end(&x->j);
-	arena_reset(&x->scratch);
 }
 
 static void write_row(struct link_view *x, const struct db_series *s, const struct db_row *row)
