@@ -150,6 +150,9 @@ static int push_linked(const char *job, int64_t at_s, struct buf *answer)
 	buf_clear(answer);
 	status = client_ask(world.port, "POST /v1development/profiles", buf_str(&body), answer);
 	buf_release(&body);
+	/* Its only profile was refused, as beyond a limit of memory. */
+	if (status == 200 && str_find(buf_str(answer), STR("\"rejectedProfiles\":\"1\"")) >= 0)
+		status = 413;
 	return status;
 }
 
@@ -213,7 +216,7 @@ static enum err_code as_error(int status, struct buf *out, struct err *err)
 {
 	enum err_code rc = status == 0 || status == 500 ? ERR_IO :
 		status == 503                               ? ERR_UNAVAILABLE :
-		status == 422                               ? ERR_LIMIT :
+		status == 422 || status == 413              ? ERR_LIMIT :
 		status == 404                               ? ERR_NOT_FOUND :
 													  ERR_INVALID;
 
