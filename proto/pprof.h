@@ -3,13 +3,13 @@
  *
  * pprof_decode is the hot path of ingestion: each byte is read once or twice, no string is copied,
  * ids become indexes. What it accepts and refuses is what google/pprof accepts and refuses (Parse
- * and CheckValid; not the legacy formats). pprof_encode is its inverse for what we send.
+ * and CheckValid); the formats before protobuf are read by proto/legacy. pprof_encode is its
+ * inverse for what we send.
  *
  * Indexes:   strings, mappings, functions, locations, lines and labels are arrays; a field that
  *            refers to one holds its index. `mapping` uses PPROF_NONE for none.
  * Units:     times in nanoseconds; values in the unit of their sample type.
- * Errors:    ERR_INVALID (the message names the field), ERR_UNSUPPORTED (a legacy format, by
- *            name), ERR_LIMIT (names the limit), ERR_NOMEM.
+ * Errors:    ERR_INVALID (the message names the field), ERR_LIMIT (names the limit), ERR_NOMEM.
  * Ownership: all arrays live in the arena given; strings point into the body, which must outlive
  *            the profile. They may hold any byte.
  * Threads:   immutable once made.

@@ -16,7 +16,6 @@
 #include <stdio.h>
 
 #include "proto/decoder.h"
-#include "proto/pprof_legacy.h"
 
 #define LOCATION_IDS_PER_ELEMENT 16 /* the limit on location ids, in elements_max */
 
@@ -304,16 +303,6 @@ static enum err_code check_strings(struct decoder *d)
 	return ERR_OK;
 }
 
-/* Names the legacy format of a body that is not protobuf, if it is one. */
-static enum err_code name_legacy(const struct decoder *d, enum err_code rc)
-{
-	const char *name = rc == ERR_INVALID ? pprof_legacy(d->raw) : NULL;
-
-	return !name ? rc :
-				   err_set(d->err, ERR_UNSUPPORTED,
-					   "a legacy %s is not supported: only pprof's protobuf is", name);
-}
-
 enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_limits *limits,
 	struct pprof **out, struct err *err)
 {
@@ -331,7 +320,7 @@ enum err_code pprof_decode(struct arena *a, struct str raw, const struct pprof_l
 	set_limits(&d);
 	if ((rc = walk(&d)) || (rc = check_strings(&d)) || (rc = decoder_tables(&d)) ||
 		(rc = decoder_samples(&d)))
-		return name_legacy(&d, rc);
+		return rc;
 	*out = d.p;
 	return ERR_OK;
 }

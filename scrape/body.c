@@ -201,9 +201,10 @@ static enum err_code explain(
 }
 
 enum err_code body_decode(struct arena *a, struct str body, struct str content_type,
-	struct str content_encoding, const struct pprof_limits *limits, struct pprof **out,
+	struct str content_encoding, const struct pprof_limits *limits, struct body *out,
 	struct err *err)
 {
+	struct legacy_any *any = &out->any;
 	struct str raw;
 	enum err_code rc;
 
@@ -211,8 +212,9 @@ enum err_code body_decode(struct arena *a, struct str body, struct str content_t
 		return rc;
 	if ((rc = pprof_inflate(a, body, limits, &raw, err)))
 		return explain(body, content_type, rc, err);
-	if ((rc = pprof_decode(a, raw, limits, out, err)))
-		return explain(raw, content_type, rc, err);
+	if ((rc = legacy_decode_any(a, raw, limits, any, err)))
+		return any->is_legacy ? rc : explain(raw, content_type, rc, err);
+	out->raw = raw;
 	return ERR_OK;
 }
 

@@ -1,11 +1,12 @@
 /*
  * Body: decodes an HTTP answer to a profile, or to an error that a person can act on.
  *
- * A body may be gzipped twice: by the transport (Content-Encoding) and by pprof itself.
+ * A body may be gzipped twice: by the transport (Content-Encoding) and by pprof itself. Formats
+ * before protobuf are read too (proto/legacy/legacy.h); their profiles may lack names.
  *
  * Errors:    ERR_INVALID (not a profile; says what it looks like), ERR_LIMIT (names the limit),
- *            ERR_UNSUPPORTED (a legacy format, another Content-Encoding), ERR_UNAVAILABLE (a status
- *            other than 200).
+ *            ERR_UNSUPPORTED (a format of Java, another Content-Encoding), ERR_UNAVAILABLE (a
+ *            status other than 200).
  * Ownership: the profile lives in the arena and points into it or into the body.
  * Threads:   any.
  */
@@ -13,7 +14,7 @@
 #define SCRAPE_BODY_H
 
 #include "base/labels.h"
-#include "proto/pprof.h"
+#include "proto/legacy/legacy.h"
 #include "scrape/config/config.h"
 
 #define BODY_TEXT_SHOWN 200u /* bytes of a server's error text that are shown */
@@ -22,8 +23,12 @@
 enum err_code body_status_error(
 	int status, struct str content_type, struct str body, struct err *err);
 
+struct body {
+	struct legacy_any any;
+	struct str raw; /* what it was decoded from */
+};
 MUST_CHECK enum err_code body_decode(struct arena *a, struct str body, struct str content_type,
-	struct str content_encoding, const struct pprof_limits *limits, struct pprof **out,
+	struct str content_encoding, const struct pprof_limits *limits, struct body *out,
 	struct err *err);
 
 /* Checks sample_limit and the label limits of the job. labels: the series'. */

@@ -20,6 +20,7 @@
 #include "base/map.h"
 #include "base/metrics.h"
 #include "scrape/manager_internal.h"
+#include "scrape/symbol_cache.h"
 
 #define CONNECTIONS_DEFAULT 65536u
 #define CONNECTIONS_LEAST 64u
@@ -319,6 +320,7 @@ void scrape_manager_close(struct scrape_manager *m)
 	for (size_t i = 0; i < m->lanes_n; i++)
 		lane_close(m->lanes[i]);
 	pools_free(m->pools, m->n);
+	symbol_cache_close(env->symbols);
 	mutex_destroy(&m->lock);
 	mutex_destroy(&env->lock);
 	cond_destroy(&env->idle);
@@ -337,7 +339,8 @@ static enum err_code manager_init(
 	m->env.sink = o->sink;
 	m->listen_address = strdup(o->listen_address ? o->listen_address : "");
 	m->external_url = strdup(o->external_url ? o->external_url : "");
-	if (!m->listen_address || !m->external_url)
+	m->env.symbols = symbol_cache_open();
+	if (!m->listen_address || !m->external_url || !m->env.symbols)
 		return err_nomem(err, "scrape manager");
 	if ((rc = pool_open("scrape-worker", o->workers ? o->workers : cpu_count(), SCRAPE_QUEUED_MAX,
 			 &m->env.workers, err)) ||

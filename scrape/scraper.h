@@ -4,8 +4,9 @@
  *
  *	idle -> (waiting for the endpoint ->) fetching -> storing -> idle
  *
- * Fetching ends with the answer. Storing is a worker's decoding and the sink's acknowledgement; the
- * target's health and last scrape change only after it.
+ * Fetching ends with the answer. Storing is a worker's decoding, questions for names if it lacks
+ * them (symbolize.h), and the sink's acknowledgement; the target's health and last scrape change
+ *only after it.
  *
  * Units:     nanoseconds.
  * Ownership: scraper_end ends a scraper; it is freed once nothing is under way. A scraper holds the
@@ -30,11 +31,13 @@
 #define SCRAPE_QUEUED_MAX 100000u
 
 struct scrape_task;
+struct symbol_cache;
 
 /* Shared by all scrapers of a manager. */
 struct scrape_env {
 	struct pool *workers;
 	struct sink *sink;
+	struct symbol_cache *symbols;
 	atomic_bool closing; /* no stale marks: the next server continues the series */
 	atomic_size_t queued_bytes;
 	struct mutex lock;

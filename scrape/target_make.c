@@ -110,14 +110,7 @@ static int64_t interval_label(const struct target_make *m)
 static struct str profile_path(struct target_make *m, struct str prefix, struct str path)
 {
 	buf_clear(&m->scratch);
-	while (prefix.len && prefix.ptr[prefix.len - 1] == '/')
-		prefix.len--;
-	if (prefix.len && prefix.ptr[0] != '/')
-		buf_add_char(&m->scratch, '/');
-	buf_add_str(&m->scratch, prefix);
-	if (path.len == 0 || path.ptr[0] != '/')
-		buf_add_char(&m->scratch, '/');
-	buf_add_str(&m->scratch, path);
+	url_add_path(&m->scratch, prefix, path);
 	return share_scratch(m);
 }
 

@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "scrape/body.h"
 #include "scrape/honor_labels.h"
@@ -110,10 +111,18 @@ static enum err_code append_one(struct scrape_task *t, const struct sink_profile
 	return rc;
 }
 
+static void find_kinds(const struct scrape_task *t, const struct pprof *p, enum value_kind *kinds)
+{
+	const struct profile_config *config = t->target->profile;
+
+	pprof_kinds(p, t->target->name, config->kinds, config->kinds_n, kinds);
+	for (uint32_t i = 0; t->kinds && !config->kinds_n && i < p->types_n; i++)
+		kinds[i] = t->kinds[i];
+}
+
 static enum err_code append(
 	struct scrape_task *t, struct arena *a, const struct pprof *p, struct err *err)
 {
-	const struct profile_config *config = t->target->profile;
 	enum value_kind *kinds = arena_array(a, enum value_kind, p->types_n);
 	struct honored whole = { t->target->labels, p }, *parts = &whole;
 	size_t n = 1;
@@ -123,7 +132,7 @@ static enum err_code append(
 		return arena_fail(a, "profile", err);
 	if (t->set->job->honor_labels && (rc = honor_labels(a, p, t->target->labels, &parts, &n, err)))
 		return rc;
-	pprof_kinds(p, t->target->name, config->kinds, config->kinds_n, kinds);
+	find_kinds(t, p, kinds);
 	for (size_t i = 0; i < n; i++)
 		if (append_one(t,
 				&(struct sink_profile){
@@ -148,13 +157,118 @@ static enum err_code encode(struct scrape_task *t, const struct pprof *p, struct
 	return rc;
 }
 
+/* The last of the worker's part. The task may be freed before this returns. */
+static void end_work(struct scrape_task *t, enum err_code rc, const struct err *err)
+{
+	if (rc) {
+		task_failed(t, rc, task_result_of(rc));
+		t->err = *err;
+	}
+	symbolize_close(t->names);
+	t->names = NULL;
+	arena_release(&t->arena);
+	part_done(t);
+}
+
+static void store(void *ctx)
+{
+	struct scrape_task *t = ctx;
+	const struct pprof *p = t->decoded;
+	struct err err;
+	enum err_code rc = ERR_OK;
+
+	atomic_fetch_sub(&t->env->queued_bytes, t->asking_bytes);
+	t->asking_bytes = 0;
+	if (t->names)
+		rc = symbolize_apply(t->names, p, &p, &err);
+	if (!rc && t->wants_profile)
+		rc = encode(t, p, &err);
+	if (!rc)
+		rc = append(t, &t->arena, p, &err);
+	end_work(t, rc, &err);
+}
+
+/* On the loop. */
+static void on_asked(void *ctx)
+{
+	struct scrape_task *t = ctx;
+	struct err err;
+	enum err_code rc;
+
+	if (atomic_load(&t->env->closing)) { /* the workers may have gone */
+		store(t);
+		return;
+	}
+	if (pool_submit(t->env->workers, store, t))
+		return;
+	atomic_fetch_sub(&t->env->queued_bytes, t->asking_bytes);
+	rc = err_set(&err, ERR_LIMIT, "%u profiles wait for a worker: this server is overloaded",
+		SCRAPE_QUEUED_MAX);
+	end_work(t, rc, &err);
+}
+
+static void ask(void *ctx)
+{
+	struct scrape_task *t = ctx;
+
+	symbolize_ask(t->names, atomic_load(&t->env->closing) ? NULL : t->lane->client,
+		t->began_ns + t->target->timeout_ns, on_asked, t);
+}
+
+/* Whether names are to be asked for, and memory is left for profiles that wait for them. */
+static bool begin_asking(struct scrape_task *t)
+{
+	size_t bytes = t->arena.used_bytes;
+
+	if (!t->names || !symbolize_has_question(t->names) || atomic_load(&t->env->closing))
+		return false;
+	if (atomic_fetch_add(&t->env->queued_bytes, bytes) > SCRAPE_QUEUED_BYTES_MAX) {
+		atomic_fetch_sub(&t->env->queued_bytes, bytes);
+		return false;
+	}
+	t->asking_bytes = bytes;
+	return true;
+}
+
+/* A profile of a format before protobuf does not say how long it took, and may lack names. */
+static enum err_code take_legacy(struct scrape_task *t, const struct body *body, struct err *err)
+{
+	struct pprof *p;
+
+	if (t->target->profile->delta && t->target->seconds && !t->decoded->duration_nanos) {
+		if (!(p = arena_new(&t->arena, struct pprof)))
+			return arena_fail(&t->arena, "profile", err);
+		*p = *t->decoded;
+		p->duration_nanos = t->target->seconds * NS_PER_S;
+		t->decoded = p;
+	}
+	t->kinds = body->any.kinds;
+	return symbolize_open(
+		t->env->symbols, &t->arena, t->decoded, body->raw, t->set->job, t->target, &t->names, err);
+}
+
+static enum err_code decode(struct scrape_task *t, struct str bytes, struct err *err)
+{
+	struct pprof_limits limits = pprof_limits_default;
+	struct body body;
+	enum err_code rc;
+
+	limits.body_bytes_max = t->set->job->body_size_limit;
+	arena_init(&t->arena, limits.arena_bytes_max);
+	if ((rc = body_decode(&t->arena, bytes, buf_str(&t->content_type),
+			 buf_str(&t->content_encoding), &limits, &body, err)))
+		return rc;
+	t->decoded = body.any.profile;
+	t->samples = t->decoded->samples_n;
+	if ((rc = body_check_limits(t->decoded, t->target->labels, t->set->job, err)))
+		return rc;
+	return body.any.is_legacy ? take_legacy(t, &body, err) : ERR_OK;
+}
+
 static void work(void *ctx)
 {
 	struct scrape_task *t = ctx;
-	struct pprof_limits limits = pprof_limits_default;
 	struct buf body = t->body;
-	struct pprof *p = NULL;
-	struct arena a;
 	struct err err;
 	enum err_code rc;
 	size_t queued;
@@ -162,25 +276,16 @@ static void work(void *ctx)
 	t->body = (struct buf){ 0 };
 	queued = atomic_fetch_sub(&t->env->queued_bytes, body.len);
 	assert(queued >= body.len);
-	limits.body_bytes_max = t->set->job->body_size_limit;
-	arena_init(&a, limits.arena_bytes_max);
-	rc = body_decode(&a, buf_str(&body), buf_str(&t->content_type), buf_str(&t->content_encoding),
-		&limits, &p, &err);
-	if (!rc)
-		t->samples = p->samples_n;
-	if (!rc)
-		rc = body_check_limits(p, t->target->labels, t->set->job, &err);
-	if (!rc && t->wants_profile)
-		rc = encode(t, p, &err);
-	if (!rc)
-		rc = append(t, &a, p, &err);
-	if (rc) {
-		task_failed(t, rc, task_result_of(rc));
-		t->err = err;
+	if ((rc = decode(t, buf_str(&body), &err))) {
+		end_work(t, rc, &err);
+		buf_release(&body);
+	} else if (begin_asking(t)) {
+		buf_release(&body); /* nothing of a legacy profile points into it */
+		loop_post(t->lane->loop, &t->work, ask, t);
+	} else {
+		store(t);
+		buf_release(&body);
 	}
-	arena_release(&a);
-	buf_release(&body);
-	part_done(t);
 }
 
 /* ---- the answer ---- */

@@ -1,7 +1,8 @@
 /*
  * Task: one scrape. The loop's thread makes it. With the answer it goes to a worker, which
  * inflates, decodes, checks and appends; then to the sink's thread; and a post brings it back to
- * the loop.
+ * the loop. A profile that lacks names goes from the worker to the loop, which asks for them, and
+ * back to a worker.
  *
  * Errors:    in the task (rc, result, err). `ended` is called whatever happened.
  * Ownership: a task holds the set of its target, and the configuration of its request. It owns the
@@ -13,6 +14,7 @@
 
 #include "base/net/http_client.h"
 #include "scrape/scraper.h"
+#include "scrape/symbolize.h"
 
 struct scrape_task {
 	struct loop_work work;
@@ -27,6 +29,11 @@ struct scrape_task {
 	int64_t began_ns, answered_ns; /* monotonic */
 	struct buf body;
 	struct buf content_type, content_encoding;
+	struct arena arena; /* of what follows, from decoding to appending */
+	const struct pprof *decoded;
+	const enum value_kind *kinds; /* NULL: as configured, and by its types */
+	struct symbolize *names; /* NULL: it lacks none */
+	size_t asking_bytes; /* counted in env->queued_bytes while names are asked for */
 	bool wants_profile;
 	struct buf profile; /* gzipped pprof, if wants_profile */
 	size_t bytes;

@@ -190,3 +190,39 @@ void url_print_global(
 	}
 	buf_add_str(out, own.rest);
 }
+
+void url_add_path(struct buf *out, struct str prefix, struct str path)
+{
+	while (prefix.len && prefix.ptr[prefix.len - 1] == '/')
+		prefix.len--;
+	if (prefix.len && prefix.ptr[0] != '/')
+		buf_add_char(out, '/');
+	buf_add_str(out, prefix);
+	if (path.len == 0 || path.ptr[0] != '/')
+		buf_add_char(out, '/');
+	buf_add_str(out, path);
+}
+
+void url_print_symbol(struct buf *out, struct str url, struct str prefix, struct str path)
+{
+	struct buf whole = { 0 };
+	struct parts own;
+	size_t n = 0;
+
+	if (!split(url, &own))
+		return;
+	while (n < own.rest.len && own.rest.ptr[n] != '?' && own.rest.ptr[n] != '#')
+		n++;
+	while (n > 0 && own.rest.ptr[n - 1] != '/')
+		n--;
+	buf_add(out, url.ptr, (size_t)(own.rest.ptr - url.ptr));
+	if (path.len) {
+		url_add_path(&whole, prefix, path);
+		percent_encode(out, buf_str(&whole), PERCENT_PATH);
+		out->failed |= buf_failed(&whole);
+	} else {
+		buf_add(out, own.rest.ptr, n);
+		buf_add_cstr(out, n ? "symbol" : "/symbol");
+	}
+	buf_release(&whole);
+}

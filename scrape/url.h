@@ -36,6 +36,14 @@ MUST_CHECK enum err_code url_print(struct buf *out, struct str scheme, struct st
 /* `url` with the parameter set to this value alone, as the last one. */
 void url_print_with(struct buf *out, struct str url, struct str name, struct str value);
 
+/*
+ * Where the names of a profile at `url` are asked for: path behind prefix or, if path is "",
+ * `symbol` beside the profile. Without parameters.
+ */
+void url_print_symbol(struct buf *out, struct str url, struct str prefix, struct str path);
+/* path behind prefix, with one slash between them. Not escaped. */
+void url_add_path(struct buf *out, struct str prefix, struct str path);
+
 /* host, host:port or [v6]:port, without characters that end the host part of a URL. */
 bool url_address_valid(struct str address);
 

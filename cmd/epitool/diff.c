@@ -38,7 +38,7 @@ struct diff_flags {
 struct side {
 	const char *text;
 	struct buf query, bytes;
-	struct pprof *profile;
+	const struct pprof *profile;
 	uint32_t type;
 };
 

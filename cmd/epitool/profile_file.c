@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/fs.h"
+#include "proto/legacy/legacy.h"
 
 #define PIECE (64u << 10)
 
@@ -30,16 +31,20 @@ enum err_code profile_file_read(const char *path, struct buf *bytes, struct err 
 }
 
 enum err_code profile_file_decode(
-	const char *path, struct str bytes, struct arena *a, struct pprof **out, struct err *err)
+	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
+	struct legacy_any any;
 	struct str raw;
 	enum err_code rc;
 
 	limits.body_bytes_max = limits.raw_bytes_max;
 	if (!(rc = pprof_inflate(a, bytes, &limits, &raw, err)))
-		rc = pprof_decode(a, raw, &limits, out, err);
-	return rc ? err_wrap(err, rc, "%s", path) : ERR_OK;
+		rc = legacy_decode_any(a, raw, &limits, &any, err);
+	if (rc)
+		return err_wrap(err, rc, "%s", path);
+	*out = any.profile;
+	return ERR_OK;
 }
 
 static bool has_type(const struct pprof *p, const char *type)

@@ -114,7 +114,7 @@ static enum err_code push_bytes(const struct push_flags *f, const char *file, st
 	struct client_request r = { .content_type = "application/octet-stream", .body = bytes };
 	struct buf path = { 0 }, answer = { 0 };
 	const char *name = f->name;
-	struct pprof *p;
+	const struct pprof *p;
 	enum err_code rc;
 
 	if ((rc = profile_file_decode(file, bytes, a, &p, err)))

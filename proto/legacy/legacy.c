@@ -3,7 +3,7 @@
  * all of them: the names of frames that belong to the profiler or the allocator.
  */
 #include "proto/legacy/reader.h"
-#include "proto/pprof_legacy.h"
+#include "proto/legacy/symbols.h"
 
 /* clang-format off */
 /* Expressions for drop_frames and keep_frames, joined by '|'. */
@@ -50,7 +50,7 @@ static const struct {
 
 static enum err_code unknown(struct reader *r, struct str raw)
 {
-	const char *name = pprof_legacy(raw);
+	const char *name = legacy_name(raw);
 
 	/* Texts but Java's are read above, if their first line is right. */
 	if (name && strstr(name, "(text)") && !strstr(name, "Java"))
@@ -103,4 +103,42 @@ enum err_code legacy_decode(struct arena *a, struct str raw, const struct pprof_
 		rc = pprof_builder_finish(r.b, out, err);
 	map_release(&r.by_address);
 	return rc;
+}
+
+/* Go's texts bring names in comments. */
+static enum err_code name_by_comments(
+	struct arena *a, struct str raw, const struct pprof **p, struct err *err)
+{
+	struct symbols s = { 0 };
+	enum err_code rc = symbols_read_comments(a, raw, &s, err);
+
+	if (rc || !s.n)
+		return rc;
+	symbols_sort(&s);
+	return symbols_apply(a, *p, &s, p, err);
+}
+
+enum err_code legacy_decode_any(struct arena *a, struct str raw, const struct pprof_limits *limits,
+	struct legacy_any *out, struct err *err)
+{
+	static const enum value_kind cpu_kinds[] = { KIND_DELTA, KIND_DELTA };
+	struct pprof *p = NULL;
+	struct err why;
+	enum err_code rc = pprof_decode(a, raw, limits, &p, err);
+
+	*out = (struct legacy_any){ .profile = p };
+	if (rc != ERR_INVALID)
+		return rc;
+	rc = legacy_decode(a, raw, limits, &p, &why);
+	out->is_legacy = !rc || legacy_name(raw);
+	if (!out->is_legacy)
+		return ERR_INVALID; /* as pprof_decode says */
+	if (rc) {
+		err_copy(err, &why);
+		return rc;
+	}
+	out->profile = p;
+	if (str_is(p->strings[p->period_type.type], "cpu"))
+		out->kinds = cpu_kinds;
+	return name_by_comments(a, raw, &out->profile, err);
 }

@@ -26,13 +26,26 @@
 #ifndef PROTO_LEGACY_LEGACY_H
 #define PROTO_LEGACY_LEGACY_H
 
-#include "proto/pprof.h"
+#include "proto/kinds.h"
 
 /*
- * raw: inflated. A caller tries pprof_decode first, as google/pprof does, and comes here when that
- * says ERR_UNSUPPORTED; pprof_legacy says the same of the bytes without trying.
+ * raw: inflated.
  */
 MUST_CHECK enum err_code legacy_decode(struct arena *a, struct str raw,
 	const struct pprof_limits *limits, struct pprof **out, struct err *err);
+
+struct legacy_any {
+	const struct pprof *profile;
+	bool is_legacy; /* also beside an error: that of the format it was taken for */
+	/* Of a legacy CPU profile, which does not say for how long: both types count. Else NULL. */
+	const enum value_kind *kinds;
+};
+/*
+ * A body of either kind: pprof's protobuf, as google/pprof tries first, else a format before it,
+ * with the names that its comments bring (symbols.h). Of a body that is neither the error is
+ * pprof_decode's. The profile may point into raw.
+ */
+MUST_CHECK enum err_code legacy_decode_any(struct arena *a, struct str raw,
+	const struct pprof_limits *limits, struct legacy_any *out, struct err *err);
 
 #endif

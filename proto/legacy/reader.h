@@ -26,6 +26,9 @@ struct reader {
 	uint32_t dollars_n; /* in it, after its first attribute */
 };
 
+/* The format of an inflated body, "heap profile (text)"; NULL if it is none. Reads little of it. */
+const char *legacy_name(struct str raw);
+
 /* Says what is wrong with the line at hand. */
 enum err_code reader_bad_line(struct reader *r, const char *what);
 enum err_code reader_limit(struct reader *r, const char *what, uint32_t max);

@@ -73,6 +73,7 @@ struct scrape_config {
 	uint64_t body_size_limit, sample_limit, target_limit;
 	uint64_t label_limit, label_name_length_limit, label_value_length_limit, keep_dropped_targets;
 	struct str path_prefix;
+	struct str symbol_path; /* behind path_prefix; "": `symbol` beside each profile */
 	struct profile_config *profiles; /* sorted by name; disabled ones too */
 	size_t profiles_n;
 	struct str *instance_labels; /* differ between replicas; rollups sum over them */

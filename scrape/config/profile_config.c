@@ -177,6 +177,8 @@ static enum err_code decode_profiles(
 static const struct yaml_field profiling_table[] = {
 	{ "path_prefix", YAML_STRING, offsetof(struct scrape_config, path_prefix), NULL, NULL,
 		"in front of every profile's path", 0 },
+	{ "symbol_path", YAML_STRING, offsetof(struct scrape_config, symbol_path), NULL, NULL,
+		"where names of addresses are asked for; default `symbol` beside the profile", 0 },
 	{ "pprof_config", YAML_CUSTOM, 0, NULL, decode_profiles, "profiles by name", 0 },
 };
 /* clang-format on */
@@ -198,6 +200,7 @@ enum err_code profiling_config_decode(
 	if ((rc = yaml_decode(ctx, &profiling_schema, n, &part, err)))
 		return rc;
 	out->path_prefix = part.path_prefix;
+	out->symbol_path = part.symbol_path;
 	out->profiles = part.profiles;
 	out->profiles_n = part.profiles_n;
 	return ERR_OK;

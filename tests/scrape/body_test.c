@@ -63,14 +63,14 @@ static enum err_code decode(
 	struct bodies *b, struct str body, const char *encoding, size_t raw_max, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
-	struct pprof *p = NULL;
+	struct body decoded;
 	enum err_code rc;
 
 	limits.raw_bytes_max = raw_max;
 	rc = body_decode(
-		&b->arena, body, STR("application/octet-stream"), str_of(encoding), &limits, &p, err);
+		&b->arena, body, STR("application/octet-stream"), str_of(encoding), &limits, &decoded, err);
 	if (!rc)
-		CHECK_INT(p->samples_n, 3);
+		CHECK_INT(decoded.any.profile->samples_n, 3);
 	return rc;
 }
 
@@ -117,16 +117,18 @@ TEST(what_is_no_profile)
 	} rows[] = {
 		{ "", "<!DOCTYPE html><p>", "target answers a web page (Content-Type \"\"), not a profile",
 			0 },
-		{ "text/plain", "--- contentionz 1 ---\ncycles/second=1",
-			"a legacy contention profile (text) is not supported: only pprof's protobuf is", 0 },
+		{ "text/plain", "--- contentionz\n", "contention profile (text): its first line is damaged",
+			0 },
+		{ "text/html", "heap_v2/x\n", "heap profile of jemalloc (text): its first line is damaged",
+			0 },
+		{ "", "--- heapz 1 ---\nformat = java\n",
+			"a legacy heap profile of Java (text) is not supported", 0 },
 		{ "", "\0\0\0\0\3\0\0\0\0\0\0\0\x10\x27\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0",
-			"a legacy CPU profile of gperftools (binary) is not supported: only pprof's protobuf "
-			"is",
-			32 },
+			"CPU profile of gperftools: sample[1] is cut off", 32 },
 		{ "text/plain", "hello", "target answers \"text/plain\", not a profile: hello", 0 },
 	};
 	struct arena a;
-	struct pprof *p;
+	struct body p;
 	struct err err;
 
 	arena_init(&a, 0);

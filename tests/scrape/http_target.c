@@ -224,7 +224,7 @@ static bool serve(struct http_target *t, int fd, struct str path, struct str hea
 		return answer(fd, "200 OK", "Content-Type: application/json\r\n", STR("{\"a\":\n1}"));
 	if (str_is(path, "/legacy"))
 		return answer(
-			fd, "200 OK", "Content-Type: text/plain\r\n", STR("heap profile: 1: 2 [3: 4] @ heap"));
+			fd, "200 OK", "Content-Type: text/plain\r\n", STR("heap profile: 1: 2 [3: 4 @ heap"));
 	if (str_is(path, "/empty"))
 		return answer_profile(fd, STR(""));
 	if (str_is(path, "/503"))

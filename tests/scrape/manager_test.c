@@ -74,8 +74,7 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 			"target answers a web page (Content-Type \"text/html; charset=utf-8\"), not a "
 			"profile" },
 		{ "json", "/json", "target answers \"application/json\", not a profile: {\"a\": 1}" },
-		{ "legacy", "/legacy",
-			"a legacy heap profile (text) is not supported: only pprof's protobuf is" },
+		{ "legacy", "/legacy", "heap profile (text): its first line is damaged" },
 		{ "empty", "/empty",
 			"not a profile (Content-Type \"application/octet-stream\"): profile is empty" },
 		{ "unavailable", "/503",

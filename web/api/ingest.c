@@ -1,5 +1,6 @@
 /*
- * Ingest: stores a pprof body with the labels in its address, and answers once it is durable.
+ * Ingest: stores a body of pprof, or of a format before it, with the labels in its address, and
+ * answers once it is durable.
  */
 #include "base/clock.h"
 #include "base/quote.h"
@@ -72,7 +73,7 @@ static enum err_code read_times(const struct http_in *in, struct received *out, 
 static enum err_code decode(
 	struct http_in *in, struct arena *a, struct received *out, struct err *err)
 {
-	struct pprof *p;
+	struct body body;
 	struct str name;
 	enum err_code rc;
 
@@ -80,10 +81,11 @@ static enum err_code decode(
 		return rc;
 	if (!in->body.len)
 		return err_set(err, ERR_INVALID, "the body is empty; send a profile");
-	if ((rc = body_decode(
-			 a, in->body, in->content_type, in->content_encoding, &pprof_limits_default, &p, err)))
+	if ((rc = body_decode(a, in->body, in->content_type, in->content_encoding,
+			 &pprof_limits_default, &body, err)))
 		return rc;
-	out->profile = p;
+	out->profile = body.any.profile;
+	out->kinds = body.any.kinds;
 	return read_times(in, out, err);
 }
 

@@ -286,7 +286,7 @@ static enum err_code add_stack(struct pprof_builder *b, const struct test_stack 
 }
 
 static enum err_code make_profile(struct arena *a, const struct test_profiles *p,
-	const struct code *c, const struct input *at, struct pprof **out, struct err *err)
+	const struct code *c, const struct input *at, const struct pprof **out, struct err *err)
 {
 	uint32_t *locations = arena_array(a, uint32_t, c->n + 1);
 	uint32_t *scratch = arena_array(a, uint32_t, c->deepest + 1);
@@ -320,7 +320,9 @@ static enum err_code make_profile(struct arena *a, const struct test_profiles *p
 		if (stack_value(&p->stacks[i], at->at, &value) && value != 0 &&
 			(rc = add_stack(b, &p->stacks[i], c->stacks[i], locations, scratch, value, err)))
 			return rc;
-	return pprof_builder_finish(b, out, err);
+	if (!(rc = pprof_builder_finish(b, &made, err)))
+		*out = made;
+	return rc;
 }
 
 static enum err_code store_profile(struct test_world *w, const struct input *at, struct err *err)
@@ -329,7 +331,7 @@ static enum err_code store_profile(struct test_world *w, const struct input *at,
 	const struct test_profiles *p = &w->test->profiles[i];
 	struct db_append a = { .labels = p->labels, .ts_ns = at->t_ns, .interval_ns = p->interval_ns };
 	struct db_append_stats stats;
-	struct pprof *profile = NULL;
+	const struct pprof *profile = NULL;
 	struct buf bytes = { 0 };
 	enum value_kind *kinds;
 	struct arena arena;

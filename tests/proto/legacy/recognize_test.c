@@ -1,10 +1,8 @@
 /*
- * Formats before protobuf: each is refused by its name. `go tool pprof` reads those that it
- * knows, which proves that the bodies are of these formats.
+ * Formats before protobuf are told apart from others, and read or refused by name. `go tool pprof`
+ * reads those that it knows, which proves that the bodies are of these formats.
  */
-#include "proto/pprof_legacy.h"
-
-#include "proto/pprof.h"
+#include "proto/legacy/reader.h"
 #include "tests/oracle.h"
 
 #define LIT(s) \
@@ -80,28 +78,81 @@ static const struct {
 };
 /* clang-format on */
 
-TEST(each_is_refused_by_its_name)
+TEST(each_is_read_or_refused_by_its_name)
 {
-	char want[128];
-
 	for (size_t i = 0; i < sizeof(bodies) / sizeof(bodies[0]); i++) {
-		const char *name = pprof_legacy(bodies[i].body);
-		struct pprof *p = NULL;
+		const char *name = legacy_name(bodies[i].body);
+		bool refused = name && (strstr(name, "Java") || strstr(name, "symbolized"));
+		struct legacy_any any;
 		struct arena a;
-		struct err err;
+		struct err err, plain;
+		struct pprof *p;
 		enum err_code rc;
 
 		arena_init(&a, 0);
 		CHECK_STR(str_of(name ? name : "-"), bodies[i].name ? bodies[i].name : "-");
-		rc = pprof_decode(&a, bodies[i].body, &pprof_limits_default, &p, &err);
-		CHECK_INT(rc, bodies[i].name ? ERR_UNSUPPORTED : ERR_INVALID);
-		if (bodies[i].name) {
-			snprintf(want, sizeof(want), "a legacy %s is not supported: only pprof's protobuf is",
-				bodies[i].name);
-			CHECK_STR(str_of(err.msg), want);
+		CHECK_INT(pprof_decode(&a, bodies[i].body, &pprof_limits_default, &p, &plain), ERR_INVALID);
+		rc = legacy_decode_any(&a, bodies[i].body, &pprof_limits_default, &any, &err);
+		CHECK_INT(any.is_legacy, name != NULL);
+		CHECK_INT(rc, refused ? ERR_UNSUPPORTED : name ? ERR_OK : ERR_INVALID);
+		if (!name) {
+			CHECK_STR(str_of(err.msg), plain.msg);
+		} else if (refused) {
+			CHECK(strstr(err.msg, " is not supported"));
+		} else {
+			CHECK_INT(any.profile->samples_n, 1);
+			CHECK_INT(any.kinds != NULL, strstr(name, "CPU") != NULL);
 		}
 		arena_release(&a);
 	}
+}
+
+/* What is damaged is not taken for something else. */
+TEST(damage_is_told_of_the_format_it_is_in)
+{
+	static const struct {
+		struct str body;
+		const char *want;
+	} rows[] = {
+		{ LIT("heap profile: 1: 4096 [3: 4096\n"),
+			"heap profile (text): its first line is damaged" },
+		{ LIT("goroutine profile: total 2\n2 @ 0x10000000000000000\n"), "" },
+		{ LIT("heap_v2/524288\n  t*: 1: 4096 [0: 0]\n@ 0x1000\n  x\n"), "" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct legacy_any any;
+		struct arena a;
+		struct err err;
+
+		arena_init(&a, 0);
+		CHECK_INT(
+			legacy_decode_any(&a, rows[i].body, &pprof_limits_default, &any, &err), ERR_INVALID);
+		CHECK(any.is_legacy);
+		if (rows[i].want[0])
+			CHECK_STR(str_of(err.msg), rows[i].want);
+		arena_release(&a);
+	}
+}
+
+/* Names are in comments, so that nobody is asked. */
+TEST(a_text_with_its_names)
+{
+	static const char text[] =
+		"goroutine profile: total 2\n2 @ 0x1000 0x2000\n"
+		"#\t0xfff\tmain.f+0x10\t/a.go:7\n#\t0x1fff\tmain.main+0x1\t/a.go:9\n";
+	struct legacy_any any;
+	struct arena a;
+	struct err err;
+	const struct pprof *p;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(legacy_decode_any(&a, str_of(text), &pprof_limits_default, &any, &err), &err);
+	p = any.profile;
+	REQUIRE(p->functions_n >= 1);
+	CHECK_STR(p->strings[p->functions[0].name], "main.f");
+	CHECK_INT(p->lines[0].line, 7);
+	arena_release(&a);
 }
 
 TEST(the_tool_reads_them)

@@ -1,4 +1,7 @@
-#include "proto/pprof_legacy.h"
+/*
+ * The name of a format, by its first words or its first line: for what is refused.
+ */
+#include "proto/legacy/reader.h"
 
 #define CPU_WORDS 5u
 #define LINES_MAX 1000u /* of comments, before the first line that is none */
@@ -75,7 +78,7 @@ static const char *text_name(struct str line)
 	return is_count(line) ? "profile of counts (text)" : NULL;
 }
 
-const char *pprof_legacy(struct str raw)
+const char *legacy_name(struct str raw)
 {
 	const char *name = cpu_name(raw);
 	struct str rest = raw, line;
