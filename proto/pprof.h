@@ -64,6 +64,11 @@ struct pprof_sample {
 	uint32_t label_first, label_n;
 };
 
+/* A span that was running: OTLP's link. Zeros: none. */
+struct pprof_link {
+	unsigned char trace_id[16], span_id[8];
+};
+
 struct pprof {
 	struct str *strings; /* strings[0] is empty */
 	uint32_t strings_n;
@@ -89,6 +94,10 @@ struct pprof {
 	uint32_t drop_frames, keep_frames, default_sample_type, doc_url; /* strings */
 	struct pprof_type period_type;
 	int64_t time_nanos, duration_nanos, period;
+	/* What pprof has no field for; pprof_encode leaves it out. */
+	const struct pprof_link *links; /* links[0] is none */
+	uint32_t links_n;
+	const uint32_t *sample_links; /* of each sample: of links; NULL: no sample has one */
 };
 
 struct pprof_limits {
@@ -157,8 +166,9 @@ MUST_CHECK enum err_code pprof_builder_finish(
 
 /*
  * All samples of n profiles in one, with the sample types of all: a sample is 0 in those that its
- * profile does not have. Nothing is added up or deduplicated but strings and types. The period is
- * the first's, the time the earliest, the duration the longest; comments are left out. n > 0.
+ * profile does not have. Nothing is added up or deduplicated but strings and types; samples keep
+ * their links, whose table all share. The period is the first's, the time the earliest, the
+ * duration the longest; comments are left out. n > 0.
  */
 MUST_CHECK enum err_code pprof_concat(
 	struct arena *a, const struct pprof *const *v, size_t n, struct pprof **out, struct err *err);

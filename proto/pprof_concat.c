@@ -92,6 +92,25 @@ static bool add_samples(const struct renumbering *r, struct arena *a)
 	return true;
 }
 
+/* False: no memory. */
+static bool add_links(struct pprof *all, const struct pprof *const *v, size_t n, struct arena *a)
+{
+	uint32_t samples = 0, *of = NULL;
+
+	for (size_t i = 0; i < n; samples += v[i++]->samples_n) {
+		if (!v[i]->sample_links)
+			continue;
+		assert(!all->links || all->links == v[i]->links); /* one request's */
+		all->links = v[i]->links;
+		all->links_n = v[i]->links_n;
+		if (!of && !(of = arena_array(a, uint32_t, all->samples_n + 1)))
+			return false;
+		memcpy(of + samples, v[i]->sample_links, v[i]->samples_n * sizeof(*of));
+	}
+	all->sample_links = of;
+	return true;
+}
+
 static bool add(struct pprof_builder *b, const struct pprof *p, struct arena *a)
 {
 	struct renumbering r = { b, p, arena_array(a, uint32_t, p->strings_n + 1),
@@ -158,5 +177,7 @@ enum err_code pprof_concat(
 		if (v[i]->duration_nanos > all->duration_nanos)
 			all->duration_nanos = v[i]->duration_nanos;
 	}
-	return pprof_builder_finish(b, out, err);
+	if ((rc = pprof_builder_finish(b, out, err)))
+		return rc;
+	return add_links(*out, v, n, a) ? ERR_OK : arena_fail(a, "profiles", err);
 }

@@ -15,6 +15,7 @@
 struct sink_stored {
 	uint32_t samples; /* zeros are not stored */
 	bool overflow; /* some label sets of samples were folded into one */
+	uint32_t links_dropped; /* samples whose links to spans are not stored */
 };
 
 struct sink_profile {

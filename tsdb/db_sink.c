@@ -23,7 +23,7 @@ static enum err_code append(
 	enum err_code rc = db_append(self->db, &a, &stats, done, ctx, err);
 
 	if (!rc && p->stored)
-		*p->stored = (struct sink_stored){ stats.samples, stats.overflow };
+		*p->stored = (struct sink_stored){ stats.samples, stats.overflow, stats.links_dropped };
 	return rc;
 }
 

@@ -39,6 +39,7 @@ const struct route web_routes[] = {
 	{ ASK, "/api/v1/label_counts", api_label_counts, DATA,
 		"how many series and values labels have" },
 	{ HTTP_GET, "/api/v1/profile_types", api_profile_types, DATA, "what can be selected" },
+	{ ASK, "/api/v1/links", api_links, DATA, "samples that were taken while spans ran" },
 	{ HTTP_GET, "/api/v1/targets", api_targets, API, "targets and their last scrape" },
 	{ ASK, "/api/v1/targets/relabel_steps", api_relabel_steps, API,
 		"what each rule does to a target's labels" },

@@ -18,7 +18,8 @@
 
 /*
  * epitool tsdb dump: rows as they are stored. As text a row is a line "# {labels} time" and below
- * it a line per sample: frames root first, its labels, its values. Characters that do not print are
+ * it a line per sample: frames root first, its labels, its values; then a line per linked sample,
+ * "span <trace id> <span id>" before it. Characters that do not print are
  * escaped (base/quote.h). As pprof each row is a file <number>.pb.gz, and one line of text names
  * its row. A numeric series is a line "# {labels}" and below it a line "time value" per value; as
  * pprof it is left out.
@@ -90,6 +91,17 @@ static void add_head(struct buf *out, const struct db_series *s, const struct db
 	buf_add_char(out, '\n');
 }
 
+static void add_span(struct buf *out, const struct pprof_link *l)
+{
+	buf_add_cstr(out, "span ");
+	for (size_t i = 0; i < sizeof(l->trace_id); i++)
+		buf_printf(out, "%02x", l->trace_id[i]);
+	buf_add_char(out, ' ');
+	for (size_t i = 0; i < sizeof(l->span_id); i++)
+		buf_printf(out, "%02x", l->span_id[i]);
+	buf_add_char(out, ' ');
+}
+
 static void add_samples(struct buf *out, const struct db_series *s, const struct db_row *row)
 {
 	uint32_t columns = sym_header(s->partition, row->header)->types_n;
@@ -98,6 +110,8 @@ static void add_samples(struct buf *out, const struct db_series *s, const struct
 	for (size_t i = 0; i < row->n; i++) {
 		struct sym_label_set set = sym_label_set(s->partition, row->label_sets[i]);
 
+		if (row->spans)
+			add_span(out, &row->spans[row->span_of[i]]);
 		add_stack(out, s->partition, row->stacks[i]);
 		for (uint32_t k = 0; k < set.n; k++) {
 			struct str key = sym_string(s->partition, set.v[k].key);
@@ -140,26 +154,50 @@ static enum err_code write_pprof(
 	return rc;
 }
 
+/* Links of the row at ts_ns, from an iterator that is at *at. */
+static enum err_code add_links(struct dump *x, const struct db_series *s, struct db_rows *links,
+	int64_t ts_ns, const struct db_row **at, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	while (!rc && (!*at || (*at)->ts_ns < ts_ns))
+		rc = db_rows_next(links, at, err);
+	if (!rc && (*at)->ts_ns == ts_ns) {
+		add_samples(&x->out, s, *at);
+		if ((*at)->links_dropped)
+			buf_printf(&x->out, "# %" PRIu64 " links were dropped\n", (*at)->links_dropped);
+	}
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
 static enum err_code dump_series(struct dump *x, const struct db_series *s, struct err *err)
 {
-	const struct db_row *row;
-	struct db_rows *rows;
+	const struct db_row *row, *linked = NULL;
+	struct db_rows *rows, *links;
 	enum err_code rc;
 
 	rc = db_rows_open(x->q, s, x->f.start_ns, x->f.end_ns, &rows, err);
 	if (rc)
 		return rc;
+	if ((rc = db_links_open(x->q, s, x->f.start_ns, x->f.end_ns, UINT64_MAX, &links, err))) {
+		db_rows_close(rows);
+		return rc;
+	}
 	while (!(rc = db_rows_next(rows, &row, err))) {
 		x->rows++;
 		if (x->f.output[0] && (rc = write_pprof(x, s, row, err)))
 			break;
 		add_head(&x->out, s, row);
-		if (!x->f.output[0])
+		if (!x->f.output[0]) {
 			add_samples(&x->out, s, row);
+			if ((rc = add_links(x, s, links, row->ts_ns, &linked, err)))
+				break;
+		}
 		if ((rc = flush(x, err)))
 			break;
 	}
 	db_rows_close(rows);
+	db_rows_close(links);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 

@@ -226,6 +226,7 @@ static const struct {
 	PART(rollups_group[1], "daily sums of groups"),
 	PART(functions[0], "hourly totals of functions"),
 	PART(functions[1], "daily totals of functions"),
+	PART(links, "links of samples to spans"),
 	PART(numbers, "values of numeric series"),
 	PART(series, "series"),
 	PART(postings, "postings"),

@@ -241,8 +241,7 @@ static enum err_code set_types(
 	return ERR_OK;
 }
 
-static enum err_code set_values(
-	struct otlp_decoder *d, struct pprof *p, uint32_t *links, bool is_cpu)
+static enum err_code set_values(struct otlp_decoder *d, struct pprof *p, bool is_cpu)
 {
 	const struct row *rows = d->b->rows;
 
@@ -250,13 +249,32 @@ static enum err_code set_values(
 		int64_t *v = p->values + (size_t)i * p->types_n;
 
 		v[0] = rows[i].value;
-		links[i] = rows[i].link;
 		if (is_cpu && __builtin_mul_overflow(v[0], p->period, &v[1]))
 			return otlp_reject(d, ERR_INVALID,
 				"count x period of a sample exceeds 64 bits: %" PRId64 " x %" PRId64, v[0],
 				p->period);
 	}
 	return ERR_OK;
+}
+
+/* False: no memory. */
+static bool set_links(const struct otlp_decoder *d, struct pprof *p)
+{
+	const struct row *rows = d->b->rows;
+	uint32_t *of, any = 0;
+
+	for (uint32_t i = 0; i < p->samples_n; i++)
+		any |= rows[i].link;
+	if (!any)
+		return true;
+	if (!(of = arena_alloc_raw(d->a, p->samples_n, sizeof(*of))))
+		return false;
+	for (uint32_t i = 0; i < p->samples_n; i++)
+		of[i] = rows[i].link;
+	p->links = d->request->links;
+	p->links_n = d->request->links_n;
+	p->sample_links = of;
+	return true;
 }
 
 /* A mapping has functions if all its locations have a name. */
@@ -343,12 +361,11 @@ enum err_code otlp_builder_finish(
 	p->duration_nanos = (int64_t)types->duration;
 	p->period = types->period;
 	p->values = arena_alloc_raw(d->a, p->samples_n, p->types_n * sizeof(*p->values));
-	out->links = arena_alloc_raw(d->a, p->samples_n, sizeof(*out->links));
-	if (!p->values || !out->links)
+	if (!p->values)
 		return otlp_no_memory(d);
-	if ((rc = set_values(d, p, out->links, is_cpu)))
+	if ((rc = set_values(d, p, is_cpu)))
 		return rc;
-	if (!take_all(d->a, d->b))
+	if (!set_links(d, p) || !take_all(d->a, d->b))
 		return otlp_no_memory(d);
 	assert(p->strings_n && !p->strings[0].len);
 	out->pprof = p;

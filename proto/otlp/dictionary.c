@@ -229,7 +229,7 @@ static enum err_code link_id(struct otlp_decoder *d, const struct otlp_field *f,
 static enum err_code add_link(struct otlp_decoder *d, wire_pos at, wire_pos end)
 {
 	struct otlp_dictionary *t = &d->d;
-	struct otlp_link l = { 0 };
+	struct pprof_link l = { 0 };
 	enum err_code rc = ERR_OK;
 	struct otlp_field f;
 

@@ -2,7 +2,7 @@
  * OTLP profiles: an ExportProfilesServiceRequest becomes pprof profiles, and the answers to it.
  *
  * Each profile of a request becomes a struct pprof with what it uses of the request's dictionary.
- * What pprof has no place for is beside it: resource, scope, temporality, timestamps, links.
+ * What pprof has no place for is beside it: resource, scope, temporality, timestamps.
  *
  * Versions:  1.8 to 1.11 of opentelemetry/proto/profiles/v1development. The members of a sample
  *            were numbered anew in 1.10; README.md says how both are told apart. Older requests
@@ -51,10 +51,6 @@ struct otlp_resource {
 	uint32_t attributes_n;
 };
 
-struct otlp_link {
-	unsigned char trace_id[16], span_id[8];
-};
-
 enum otlp_temporality { OTLP_UNSPECIFIED, OTLP_DELTA, OTLP_CUMULATIVE }; /* only 1.8 says */
 
 struct otlp_profile {
@@ -65,7 +61,6 @@ struct otlp_profile {
 	unsigned char id[16]; /* zeros: none */
 	enum otlp_temporality temporality;
 	struct pprof *pprof;
-	uint32_t *links; /* of each sample of pprof: of otlp_request.links; 0: none */
 	uint32_t rows; /* samples in the request, before they were merged */
 	uint64_t timestamps_n;
 	int64_t first_ns, last_ns; /* of the timestamps; 0: there are none */
@@ -76,7 +71,7 @@ struct otlp_request {
 	uint32_t resources_n;
 	struct otlp_profile *profiles;
 	uint32_t profiles_n;
-	struct otlp_link *links; /* links[0] is none; pprof profiles have no place for them */
+	struct pprof_link *links; /* of all profiles; links[0] is none */
 	uint32_t links_n;
 	uint32_t rejected_n; /* profiles left out */
 	struct err rejected; /* why the first of them was */

@@ -356,6 +356,7 @@ static void answer(const struct row *row)
 			p->err = row->err;
 		p->samples = i ? 0 : row->stored.samples;
 		p->overflow = row->stored.overflow;
+		p->links_dropped = i ? 0 : row->stored.links_dropped;
 	}
 }
 

@@ -80,6 +80,7 @@ struct received {
 	struct err err;
 	uint32_t samples; /* stored */
 	bool overflow; /* some label sets of samples were folded into one */
+	uint32_t links_dropped; /* samples whose links to spans are not stored */
 	bool dropped; /* by relabelling: nothing is stored, and nothing is wrong */
 };
 

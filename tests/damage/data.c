@@ -41,6 +41,7 @@ static const struct {
 	{ "goroutine", "web", "c", GOROUTINE, 1, 0, 0 },
 };
 #define SOURCES (sizeof(sources) / sizeof(sources[0]))
+#define LINKED 2 /* a source whose samples have links to spans */
 
 static const struct {
 	const char *name, *job, *instance;
@@ -118,6 +119,25 @@ struct db_options data_options(const char *dir)
 
 /* ---- rows ---- */
 
+/* Every second sample to one of four spans, one for each minute. */
+static void link_samples(struct arena *a, struct pprof *p, int minute)
+{
+	struct pprof_link *links = arena_array(a, struct pprof_link, 5);
+	uint32_t *of = arena_array(a, uint32_t, p->samples_n + 1);
+
+	if (!links || !of)
+		return;
+	for (unsigned i = 1; i < 5; i++) {
+		memcpy(links[i].trace_id, &minute, sizeof(minute));
+		links[i].span_id[0] = (unsigned char)i;
+	}
+	for (uint32_t i = 0; i < p->samples_n; i += 2)
+		of[i] = 1 + i / 2 % 4;
+	p->links = links;
+	p->links_n = 5;
+	p->sample_links = of;
+}
+
 static enum err_code append_profile(struct filling *f, size_t i, int minute, struct err *err)
 {
 	const struct fleet *fleet = f->fleets[sources[i].set];
@@ -130,10 +150,13 @@ static enum err_code append_profile(struct filling *f, size_t i, int minute, str
 	arena_init(&a, 0);
 	fleet_kinds(fleet, kinds);
 	if (!(rc = fleet_profile(fleet, f->scratch[sources[i].set], sources[i].service, sources[i].pod,
-			  (uint64_t)(minute / SCRAPE_MIN), minute_ns(0), &a, &p, err)))
+			  (uint64_t)(minute / SCRAPE_MIN), minute_ns(0), &a, &p, err))) {
+		if (i == LINKED)
+			link_samples(&a, p, minute);
 		rc = append_wait(f->db,
 			labels_of(&f->arena, sources[i].name, sources[i].job, sources[i].instance),
 			minute_ns(minute), SCRAPE_MIN * NS_PER_MIN, p, kinds, true, &stats, err);
+	}
 	arena_release(&a);
 	return rc;
 }

@@ -68,6 +68,8 @@ const struct question questions[] = {
 	{ GET, false, false, "/api/v1/label_counts" },
 	{ GET, false, false, "/api/v1/label_counts?label=job&match[]=cpu", 20 * H, END },
 	{ GET, false, false, "/api/v1/metadata" },
+	{ GET, false, false, "/api/v1/links?match[]=cpu{job=\"web\"}", 0, END },
+	{ GET, false, false, "/api/v1/links?span_id=0200000000000000", 40 * H, END },
 	/* Grafana's */
 	{ RPC, false, false, "SelectMergeStacktraces {\"profileTypeID\":"
 		"\"process_cpu:cpu:nanoseconds:cpu:nanoseconds\",\"labelSelector\":\"{}\",%s}",

@@ -303,3 +303,36 @@ TEST(profiles_of_other_types_have_their_own_columns)
 	}
 	arena_release(&a);
 }
+
+/* Samples keep their links; a profile without any has none in the whole. */
+TEST(concat_keeps_links)
+{
+	static const struct pprof_link links[] = { { { 0 }, { 0 } }, { { 1 }, { 2 } } };
+	static const uint32_t of[2][1] = { { 1 }, { 0 } };
+	const struct pprof *v[3];
+	struct pprof *p, *q;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	for (int i = 0; i < 3; i++) {
+		p = small_profile(&a, &err);
+		REQUIRE(p);
+		if (i != 1) {
+			p->links = links;
+			p->links_n = 2;
+			p->sample_links = of[i / 2];
+		}
+		v[i] = p;
+	}
+	REQUIRE_OK(pprof_concat(&a, v, 3, &q, &err), &err);
+	CHECK_INT(q->samples_n, 3);
+	REQUIRE(q->sample_links);
+	CHECK_INT(q->sample_links[0], 1);
+	CHECK_INT(q->sample_links[1], 0);
+	CHECK_INT(q->sample_links[2], 0);
+	CHECK_INT(q->links_n, 2);
+	REQUIRE_OK(pprof_concat(&a, v + 1, 1, &q, &err), &err);
+	CHECK(!q->links && !q->sample_links);
+	arena_release(&a);
+}

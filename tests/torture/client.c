@@ -83,6 +83,8 @@ int client_ask(unsigned port, const char *request, struct str body, struct buf *
 	if (fd < 0)
 		return 0;
 	buf_printf(&text, "%s HTTP/1.1\r\nHost: test\r\nConnection: close\r\n", request);
+	if (body.len && body.ptr[0] == '{')
+		buf_add_cstr(&text, "Content-Type: application/json\r\n");
 	buf_printf(&text, "Content-Length: %zu\r\n\r\n", body.len);
 	buf_add_str(&text, body);
 	if (send_all(fd, buf_str(&text))) {

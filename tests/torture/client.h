@@ -9,7 +9,8 @@
 
 #include "base/str.h"
 
-/* The status; 0: no answer, or not all of it. request: "GET /path". */
+/* The status; 0: no answer, or not all of it. request: "GET /path". A body that begins with { is
+ * JSON. */
 int client_ask(unsigned port, const char *request, struct str body, struct buf *answer);
 /* A port of 127.0.0.1 that nobody has now. */
 unsigned client_free_port(void);

@@ -130,9 +130,38 @@ static bool push(int64_t at_s, const char *labels, int64_t value)
 	return ok;
 }
 
+/* OTLP: a stack under each of two spans, and under none. */
+static int push_linked(const char *job, int64_t at_s, struct buf *answer)
+{
+	static const char otlp[] =
+		"{\"resourceProfiles\":[{\"resource\":{\"attributes\":[{\"key\":\"service.name\","
+		"\"value\":{\"stringValue\":\"%s\"}}]},\"scopeProfiles\":[{\"profiles\":[{"
+		"\"sampleType\":{\"typeStrindex\":1,\"unitStrindex\":2},\"timeUnixNano\":"
+		"\"%lld000000000\",\"samples\":[{\"stackIndex\":1,\"linkIndex\":1,\"values\":[1]},"
+		"{\"stackIndex\":1,\"linkIndex\":2,\"values\":[2]},{\"stackIndex\":1,\"values\":[4]}]}]}]}]"
+		","
+		"\"dictionary\":{\"stringTable\":[\"\",\"samples\",\"count\",\"main.main\"],"
+		"\"mappingTable\":[{}],\"functionTable\":[{},{\"nameStrindex\":3}],\"locationTable\":[{},"
+		"{\"lines\":[{\"functionIndex\":1}]}],\"stackTable\":[{},{\"locationIndices\":[1]}],"
+		"\"linkTable\":[{},{\"traceId\":\"000102030405060708090a0b0c0d0e0f\",\"spanId\":"
+		"\"a0a1a2a3a4a5a6a7\"},{\"spanId\":\"b0b1b2b3b4b5b6b7\"}],\"attributeTable\":[{}]}}";
+	struct buf body = { 0 };
+	int status;
+
+	buf_printf(&body, otlp, job, (long long)at_s);
+	buf_clear(answer);
+	status = client_ask(world.port, "POST /v1development/profiles", buf_str(&body), answer);
+	buf_release(&body);
+	/* Its only profile was refused, as beyond a limit of memory. */
+	if (status == 200 && str_find(buf_str(answer), STR("\"rejectedProfiles\":\"1\"")) >= 0)
+		status = 413;
+	return status;
+}
+
 static bool world_start(void)
 {
 	char *argv[] = { (char *)(uintptr_t) "epimetheus", NULL };
+	struct buf answer = { 0 };
 	char path[192];
 	struct err err;
 
@@ -173,8 +202,10 @@ static bool world_start(void)
 		return false;
 	}
 	for (int64_t t = 10; t <= 60; t += 10)
-		if (!push(T0 + t, "job=a&pod=p", 3) || !push(T0 + t, "job=a&pod=q&version=v2", 3 * t))
+		if (push_linked("linked", T0 + t, &answer) != 200 || !push(T0 + t, "job=a&pod=p", 3) ||
+			!push(T0 + t, "job=a&pod=q&version=v2", 3 * t))
 			return false;
+	buf_release(&answer);
 	return true;
 }
 
@@ -190,7 +221,7 @@ static enum err_code as_error(int status, struct buf *out, struct err *err)
 {
 	enum err_code rc = status == 0 || status == 500 ? ERR_IO :
 		status == 503                               ? ERR_UNAVAILABLE :
-		status == 422                               ? ERR_LIMIT :
+		status == 422 || status == 413              ? ERR_LIMIT :
 		status == 404                               ? ERR_NOT_FOUND :
 													  ERR_INVALID;
 
@@ -283,6 +314,7 @@ static const struct torture_path questions[] = {
 	GET("/api/v1/query_range?query=cpu&step=20&" SPAN),
 	GET("/api/v1/query_range?query=topk(1,flat(cpu))&step=20&" SPAN),
 	GET("/api/v1/series?match[]=cpu&" SPAN),
+	GET("/api/v1/links?match[]={job=\"linked\"}&" SPAN),
 	GET("/api/v1/labels?" SPAN),
 	GET("/api/v1/label/pod/values?match[]=cpu&" SPAN),
 	GET("/api/v1/label_counts?" SPAN),
@@ -377,6 +409,44 @@ static enum err_code ingest(const struct torture_path *p, struct buf *out, struc
 	buf_release(&gz);
 	buf_release(&answer);
 	return rc;
+}
+
+/* The same of one with links. */
+static enum err_code ingest_linked(const struct torture_path *p, struct buf *out, struct err *err)
+{
+	int64_t at = T0 + 3600 + world.pushed_s++;
+	struct buf answer = { 0 };
+	enum err_code rc = ERR_OK;
+	char text[256];
+	int status;
+
+	(void)p;
+	status = push_linked("otlp", at, &answer);
+	if (status != 200)
+		rc = as_error(status, &answer, err);
+	torture_disarm();
+	if (rc)
+		(void)!WAIT_FOR((status = push_linked("otlp", at, &answer), status != 503));
+	snprintf(text, sizeof(text), "GET /api/v1/links?match[]={job=\"otlp\"}&start=%lld&end=%lld",
+		(long long)at, (long long)at);
+	buf_clear(&answer);
+	buf_clear(out);
+	if (status == 200)
+		status = client_ask(world.port, text, STR(""), &answer);
+	if (status != 200 ||
+		str_find(buf_str(&answer), STR("\"samples:count\":1}")) < 0 ||
+			str_find(buf_str(&answer), STR("\"samples:count\":2}")) < 0)
+		rc = err_set(err, ERR_CORRUPT, "stored: %d " STR_FMT, status, STR_ARG(buf_str(&answer)));
+	buf_release(&answer);
+	return rc;
+}
+
+TEST(a_pushed_profile_with_links_is_whole_or_not_there)
+{
+	static const struct torture_path path = { "/v1development/profiles", ingest_linked, NULL };
+
+	REQUIRE(world_open());
+	torture_path(&path);
 }
 
 TEST(a_pushed_profile_is_whole_or_not_there)

@@ -150,6 +150,25 @@ static uint64_t draw(uint64_t *state)
 	return hash_u64(*state);
 }
 
+/* Number 0 and the last are no spans. */
+static void link_samples(struct arena *a, struct pprof *p, uint64_t *state)
+{
+	struct pprof_link *links = arena_array(a, struct pprof_link, 8);
+	uint32_t *of = arena_array(a, uint32_t, p->samples_n + 1);
+
+	if (!links || !of)
+		abort();
+	for (uint32_t i = 1; i < 7; i++) {
+		links[i].trace_id[0] = (unsigned char)(1 + draw(state) % 3);
+		links[i].span_id[7] = (unsigned char)i;
+	}
+	for (uint32_t i = 0; i < p->samples_n; i++)
+		of[i] = draw(state) % 3 ? (uint32_t)(draw(state) % 8) : 0;
+	p->links = links;
+	p->links_n = 8;
+	p->sample_links = of;
+}
+
 struct pprof *profile_random(struct arena *a, uint64_t seed)
 {
 	uint64_t state = seed * 77 + 1;
@@ -180,6 +199,8 @@ struct pprof *profile_random(struct arena *a, uint64_t seed)
 	if (buf_failed(&line) || pprof_builder_finish(b, &out, &err))
 		abort();
 	buf_release(&line);
+	if (seed % 4 == 1)
+		link_samples(a, out, &state);
 	return out;
 }
 

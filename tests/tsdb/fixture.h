@@ -37,10 +37,13 @@ struct pprof *profile_of(struct arena *a, const char *const *types, const char *
 /*
  * A random profile, the same for the same seed: two types, up to 40 samples of stacks out of a pool
  * that the job's profiles share, a few with labels; some samples twice, some values negative or 0.
+ * Some samples of every fourth are linked to spans.
  */
 struct pprof *profile_random(struct arena *a, uint64_t seed);
 /* Its samples as row_text prints them: what a row of it must say. */
 void profile_samples_text(const struct pprof *p, struct buf *out);
+/* The same of a row whose links were lost. */
+void profile_bare_text(const struct pprof *p, struct buf *out);
 
 /* Decodes bytes as served; the body must live as long. */
 struct pprof *profile_read(struct arena *a, struct str body, struct err *err);
@@ -69,7 +72,8 @@ bool numbers_each(struct db *db, int64_t min_ns, int64_t max_ns, number_fn fn, v
  * before each; "warning: ..." lines behind them. */
 bool rows_text(struct db *db, struct labels labels, int64_t min_ns, int64_t max_ns, struct buf *out,
 	struct err *err);
-/* One row as text, samples sorted. */
+/* One row as text, samples sorted; then its links, if it is from rows_each or rows_text: lines
+ * "span <trace id> <span id> " and a sample, where the same one comes once for each span. */
 void row_text(const struct db_series *s, const struct db_row *row, struct buf *out);
 
 /*

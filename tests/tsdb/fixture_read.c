@@ -52,80 +52,182 @@ static void profile_stack_text(const struct pprof *p, const struct pprof_sample 
 	}
 }
 
-void profile_samples_text(const struct pprof *p, struct buf *out)
+/* A sample or an entry, less its values. */
+struct line {
+	struct buf text;
+	int64_t values[8];
+};
+
+/* Equal lines after each other are added up if `merge`; into texts. */
+static void print_lines(struct line *v, size_t n, uint32_t types_n, bool merge, struct buf *out)
 {
-	struct str *lines = calloc(p->samples_n + 1, sizeof(*lines));
-	size_t n = 0;
+	struct str *lines = calloc(n + 1, sizeof(*lines));
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t k = merge ? 0 : kept;
+
+		while (k < kept && !str_eq(buf_str(&v[k].text), buf_str(&v[i].text)))
+			k++;
+		for (uint32_t c = 0; c < types_n && k < kept; c++)
+			v[k].values[c] += v[i].values[c];
+		if (k < kept)
+			buf_release(&v[i].text);
+		else
+			v[kept++] = v[i];
+	}
+	for (size_t i = 0; i < kept; i++) {
+		for (uint32_t c = 0; c < types_n; c++)
+			buf_printf(&v[i].text, " %lld", (long long)v[i].values[c]);
+		lines[i] = buf_str(&v[i].text);
+	}
+	free(v);
+	print_sorted(lines, kept, out);
+}
+
+static void add_span(const struct pprof_link *l, struct buf *out)
+{
+	buf_add_cstr(out, "span ");
+	for (size_t i = 0; i < sizeof(l->trace_id); i++)
+		buf_printf(out, "%02x", l->trace_id[i]);
+	buf_add_char(out, ' ');
+	for (size_t i = 0; i < sizeof(l->span_id); i++)
+		buf_printf(out, "%02x", l->span_id[i]);
+	buf_add_char(out, ' ');
+}
+
+static void add_sample(const struct pprof *p, const struct pprof_sample *s, struct buf *out)
+{
+	profile_stack_text(p, s, out);
+	for (uint32_t k = 0; k < s->label_n; k++) {
+		const struct pprof_label *l = &p->labels[s->label_first + k];
+
+		buf_printf(
+			out, " " STR_FMT "=" STR_FMT, STR_ARG(p->strings[l->key]), STR_ARG(p->strings[l->str]));
+	}
+}
+
+static bool is_linked(const struct pprof *p, uint32_t i)
+{
+	static const struct pprof_link none;
+
+	return p->sample_links && memcmp(&p->links[p->sample_links[i]], &none, sizeof(none)) != 0;
+}
+
+/* spans: those that are linked, by span. True if some are. */
+static bool samples_text(const struct pprof *p, bool spans, bool merge, struct buf *out)
+{
+	struct line *v = calloc(p->samples_n + 1, sizeof(*v));
+	size_t n = 0, linked = 0;
 
 	for (uint32_t i = 0; i < p->samples_n; i++) {
-		const struct pprof_sample *s = &p->samples[i];
 		const int64_t *values = p->values + (size_t)i * p->types_n;
-		struct buf b = { 0 };
 		bool any = false;
 
 		for (uint32_t c = 0; c < p->types_n; c++)
 			any |= values[c] != 0;
-		if (!any)
+		linked += any && is_linked(p, i);
+		if (!any || (spans && !is_linked(p, i)))
 			continue;
-		profile_stack_text(p, s, &b);
-		for (uint32_t k = 0; k < s->label_n; k++) {
-			const struct pprof_label *l = &p->labels[s->label_first + k];
-
-			buf_printf(&b, " " STR_FMT "=" STR_FMT, STR_ARG(p->strings[l->key]),
-				STR_ARG(p->strings[l->str]));
-		}
-		for (uint32_t c = 0; c < p->types_n; c++)
-			buf_printf(&b, " %lld", (long long)values[c]);
-		lines[n++] = buf_str(&b);
+		if (spans)
+			add_span(&p->links[p->sample_links[i]], &v[n].text);
+		add_sample(p, &p->samples[i], &v[n].text);
+		memcpy(v[n++].values, values, p->types_n * sizeof(*values));
 	}
-	print_sorted(lines, n, out);
+	print_lines(v, n, p->types_n, merge, out);
+	return linked;
 }
+
+void profile_bare_text(const struct pprof *p, struct buf *out)
+{
+	struct buf no = { 0 };
+	bool linked = samples_text(p, true, true, &no);
+
+	buf_release(&no);
+	samples_text(p, false, linked, out);
+}
+
+void profile_samples_text(const struct pprof *p, struct buf *out)
+{
+	profile_bare_text(p, out);
+	samples_text(p, true, true, out);
+}
+
+/* Links of the row that rows_each is at. */
+static _Thread_local struct buf row_links;
 
 static int text_cmp(const void *a, const void *b)
 {
 	return str_cmp(*(const struct str *)a, *(const struct str *)b);
 }
 
-void row_text(const struct db_series *s, const struct db_row *row, struct buf *out)
+static void entries_text(const struct db_series *s, const struct db_row *row, struct buf *out)
 {
 	uint32_t columns = sym_header(s->partition, row->header)->types_n;
-	struct str *lines = calloc(row->n + 1, sizeof(*lines));
+	struct line *v = calloc(row->n + 1, sizeof(*v));
 
 	for (size_t i = 0; i < row->n; i++) {
 		struct sym_label_set set = sym_label_set(s->partition, row->label_sets[i]);
-		struct buf b = { 0 };
 
-		stack_text(s->partition, row->stacks[i], &b);
+		if (row->spans)
+			add_span(&row->spans[row->span_of[i]], &v[i].text);
+		stack_text(s->partition, row->stacks[i], &v[i].text);
 		for (uint32_t k = 0; k < set.n; k++) {
-			buf_add_char(&b, ' ');
-			buf_add_str(&b, sym_string(s->partition, set.v[k].key));
-			buf_add_char(&b, '=');
-			buf_add_str(&b, sym_string(s->partition, set.v[k].str));
+			buf_add_char(&v[i].text, ' ');
+			buf_add_str(&v[i].text, sym_string(s->partition, set.v[k].key));
+			buf_add_char(&v[i].text, '=');
+			buf_add_str(&v[i].text, sym_string(s->partition, set.v[k].str));
 		}
-		for (uint32_t c = 0; c < columns; c++) {
-			buf_add_char(&b, ' ');
-			buf_add_i64(&b, row->values[c * row->n + i]);
-		}
-		lines[i] = buf_str(&b);
+		for (uint32_t c = 0; c < columns; c++)
+			v[i].values[c] = row->values[c * row->n + i];
 	}
-	print_sorted(lines, row->n, out);
+	print_lines(v, row->n, columns, false, out);
+}
+
+void row_text(const struct db_series *s, const struct db_row *row, struct buf *out)
+{
+	entries_text(s, row, out);
+	buf_add_str(out, buf_str(&row_links));
+}
+
+/* The links of the row at ts_ns, if there are any, from the iterator beside the rows'. */
+static enum err_code take_links(struct db_rows *links, const struct db_series *s, int64_t ts_ns,
+	const struct db_row **at, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	buf_clear(&row_links);
+	while (!rc && (!*at || (*at)->ts_ns < ts_ns))
+		rc = db_rows_next(links, at, err);
+	if (!rc && (*at)->ts_ns == ts_ns)
+		entries_text(s, *at, &row_links);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
 static enum err_code series_rows(struct db_querier *q, const struct db_series *s, int64_t min_ns,
 	int64_t max_ns, row_fn fn, void *ctx, struct err *err)
 {
-	struct db_rows *rows;
-	const struct db_row *row;
+	const struct db_row *row, *linked = NULL;
+	struct db_rows *rows, *links;
 	enum err_code rc;
 
 	if ((rc = db_rows_open(q, s, min_ns, max_ns, &rows, err)))
 		return rc;
-	while (!(rc = db_rows_next(rows, &row, err)))
+	if ((rc = db_links_open(q, s, min_ns, max_ns, UINT64_MAX, &links, err))) {
+		db_rows_close(rows);
+		return rc;
+	}
+	while (!(rc = db_rows_next(rows, &row, err))) {
+		if ((rc = take_links(links, s, row->ts_ns, &linked, err)))
+			break;
 		if (!fn(ctx, s, row)) {
 			rc = err_set(err, ERR_CANCELED, "the rows are not wanted any more");
 			break;
 		}
+	}
+	buf_release(&row_links);
 	db_rows_close(rows);
+	db_rows_close(links);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 

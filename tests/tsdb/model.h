@@ -74,7 +74,7 @@ struct model {
 	int tell; /* a pipe that what happens is written to; -1: none */
 	struct buf wrong;
 	/* of the last check: */
-	size_t missing, warnings, checked;
+	size_t missing, warnings, checked, bare;
 	uint32_t level; /* highest of a block so far: 1 was cut, 2 and above joined */
 	/* Rows may be missing and sums be off if a warning says so, or the metric, which was
 	 * damage_before. Needs no_replacing: an older row may show through. */

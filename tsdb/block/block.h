@@ -55,6 +55,7 @@ struct block_meta {
 	uint64_t series, groups, partitions, rows, samples, chunks, nodes, strings;
 	uint64_t number_series; /* the first of series: numeric ones */
 	uint64_t numbers; /* their values */
+	uint64_t links; /* rows that have links; 0 also where a version before this one made it */
 	int64_t first_ns, last_ns; /* of rows and numbers */
 	unsigned levels; /* of rollups: bit per level */
 	bool raw; /* rows.ldb is there */
@@ -130,6 +131,9 @@ MUST_CHECK enum err_code block_chunks_open(
  */
 MUST_CHECK enum err_code block_numbers_open(
 	struct block *b, bool scan, struct block_chunks **out, struct err *err);
+/* Links of rows (columns/links.h), with the same steps: a row's at a time, `first` is its time. */
+MUST_CHECK enum err_code block_links_open(
+	struct block *b, bool scan, struct block_chunks **out, struct err *err);
 void block_chunks_close(struct block_chunks *it); /* NULL is fine */
 void block_chunks_seek(struct block_chunks *it, uint32_t series, int64_t min_ns, int64_t max_ns);
 /* Chunks of these series are read soon, one series after the other: the disk can begin with all. */
@@ -174,7 +178,7 @@ MUST_CHECK enum err_code block_verify(
 
 /* Bytes of each part. */
 struct block_sizes {
-	uint64_t rows, numbers, rollups_series[ROLLUP_LEVELS], rollups_group[ROLLUP_LEVELS],
+	uint64_t rows, links, numbers, rollups_series[ROLLUP_LEVELS], rollups_group[ROLLUP_LEVELS],
 		functions[ROLLUP_LEVELS], series, postings, symbols[SYM_KINDS], meta, overhead;
 	struct chunk_sizes chunks; /* of all chunks */
 };
@@ -215,6 +219,10 @@ MUST_CHECK enum err_code block_writer_series(struct block_writer *w, uint32_t sl
  * from the bytes. */
 MUST_CHECK enum err_code block_writer_chunk(
 	struct block_writer *w, struct str bytes, struct err *err);
+/* Adds the links of a row: after the last series, ascending by (series, time). Their row is in a
+ * chunk of that series, so its ids are marked already. */
+MUST_CHECK enum err_code block_writer_links(
+	struct block_writer *w, uint32_t series, int64_t ts_ns, struct str bytes, struct err *err);
 /* Without raw rows the series record is made from these rollups. */
 MUST_CHECK enum err_code block_writer_rollup(
 	struct block_writer *w, uint32_t level, int64_t step_ns, struct str bytes, struct err *err);

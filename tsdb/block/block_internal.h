@@ -17,7 +17,8 @@
 #include "tsdb/block/block.h"
 #include "tsdb/rollup/spill.h"
 
-#define BLOCK_VERSION 2 /* 1: tables did not say whose they are */
+#define BLOCK_VERSION_LINKS 3 /* of blocks that have links */
+#define BLOCK_VERSION 2 /* of others; 1: tables did not say whose they are */
 #define BLOCK_META_BYTES_MAX (16u << 20)
 #define BLOCK_HEADS_MAX (1u << 18)
 #define BLOCK_PARTITIONS_MAX (1u << 20)
@@ -41,6 +42,7 @@ enum block_key_kind {
 	KEY_ROWS = 'r', /* in rows.ldb */
 	KEY_SERIES = 's',
 	KEY_SYMBOLS = 'y',
+	KEY_LINKS = 't', /* in rows.ldb */
 };
 
 #define BLOCK_KEY_MAX 24
@@ -56,6 +58,8 @@ struct block_key block_key_rollup(
 	enum block_key_kind kind, uint32_t id, uint32_t level, int64_t step_ns);
 struct block_key block_key_numbers(uint32_t series, int64_t last_ns, int64_t first_ns);
 struct block_key block_key_rows(uint32_t series, int64_t last_ns, int64_t first_ns);
+struct block_key block_key_links(
+	uint32_t series, int64_t ts_ns); /* as that of a chunk of one row */
 struct block_key block_key_symbols(uint32_t slot, enum sym_kind kind, uint32_t first);
 static inline struct str block_key_str(const struct block_key *k)
 {

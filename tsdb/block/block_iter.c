@@ -185,6 +185,14 @@ enum err_code block_numbers_open(
 	return chunks_open(b->rollups, KEY_NUMBERS, scan, out, err);
 }
 
+enum err_code block_links_open(
+	struct block *b, bool scan, struct block_chunks **out, struct err *err)
+{
+	if (!b->rows)
+		return err_set(err, ERR_NOT_FOUND, "block %s has no raw rows", b->dir);
+	return chunks_open(b->rows, KEY_LINKS, scan, out, err);
+}
+
 void block_chunks_close(struct block_chunks *it)
 {
 	if (!it)

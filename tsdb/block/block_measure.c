@@ -36,6 +36,9 @@ static void measure_record(struct block_sizes *s, struct str key, uint64_t bytes
 	case KEY_ROWS:
 		s->rows += bytes;
 		break;
+	case KEY_LINKS:
+		s->links += bytes;
+		break;
 	default:
 		s->meta += bytes;
 	}
@@ -97,7 +100,7 @@ enum err_code block_measure(struct block *b, struct block_sizes *out, struct err
 	if (!rc)
 		rc = measure_table(b->rollups, c, out, err);
 	chunk_close(c);
-	records = out->rows + out->numbers + out->series + out->postings + out->meta;
+	records = out->rows + out->links + out->numbers + out->series + out->postings + out->meta;
 	for (size_t i = 0; i < ROLLUP_LEVELS; i++)
 		records += out->rollups_series[i] + out->rollups_group[i] + out->functions[i];
 	for (size_t i = 0; i < SYM_KINDS; i++)

@@ -36,6 +36,7 @@ static const struct number numbers[] = {
 	{ "strings",    offsetof(struct block_meta, strings),    false },
 	{ "number_series", offsetof(struct block_meta, number_series), false, true },
 	{ "numbers",    offsetof(struct block_meta, numbers),    false, true },
+	{ "links",      offsetof(struct block_meta, links),      false, true },
 };
 
 static const struct {
@@ -83,7 +84,7 @@ void block_meta_print(struct buf *out, const struct block_meta *m, bool with_fil
 	json_init(&j, out);
 	json_object(&j);
 	json_key(&j, "version");
-	json_i64(&j, BLOCK_VERSION);
+	json_i64(&j, m->links ? BLOCK_VERSION_LINKS : BLOCK_VERSION);
 	json_key(&j, "ulid");
 	json_cstr(&j, m->ulid.text);
 	json_key(&j, "level");
@@ -230,10 +231,10 @@ static enum err_code read_object(
 
 	if (!get_int(o, "version", 0, INT64_MAX, &v))
 		return wrong("version", err);
-	if (v != BLOCK_VERSION)
+	if (v < BLOCK_VERSION || v > BLOCK_VERSION_LINKS)
 		return err_set(err, ERR_UNSUPPORTED,
-			"version %" PRId64 " was written by %s program; this one reads version %d", v,
-			v < BLOCK_VERSION ? "an older" : "a newer", BLOCK_VERSION);
+			"version %" PRId64 " was written by %s program; this one reads versions %d and %d", v,
+			v < BLOCK_VERSION ? "an older" : "a newer", BLOCK_VERSION, BLOCK_VERSION_LINKS);
 	if (!get_str(o, "ulid", &ulid) || !ulid_parse(ulid, &m->ulid))
 		return wrong("ulid", err);
 	if (!get_int(o, "level", 0, UINT32_MAX, &v))

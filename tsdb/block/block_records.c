@@ -47,6 +47,14 @@ struct block_key block_key_numbers(uint32_t series, int64_t last_ns, int64_t fir
 	return k;
 }
 
+struct block_key block_key_links(uint32_t series, int64_t ts_ns)
+{
+	struct block_key k = block_key_rows(series, ts_ns, ts_ns);
+
+	k.at[0] = KEY_LINKS;
+	return k;
+}
+
 struct block_key block_key_symbols(uint32_t slot, enum sym_kind kind, uint32_t first)
 {
 	struct block_key k = block_key_id(KEY_SYMBOLS, slot);

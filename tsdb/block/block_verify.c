@@ -209,7 +209,7 @@ static const char *const known_keys = "ANabcdefmpsy";
 static enum err_code check_keys(struct verify *v, struct table *t, bool rows, struct err *err)
 {
 	const struct block_meta *m = &v->b->meta;
-	uint64_t strangers = 0, chunks = 0;
+	uint64_t strangers = 0, chunks = 0, links = 0;
 	struct buf before = { 0 };
 	struct str key, value;
 	struct block_iter it;
@@ -237,10 +237,12 @@ static enum err_code check_keys(struct verify *v, struct table *t, bool rows, st
 		buf_clear(&before);
 		buf_add_str(&before, key);
 		chunks += letter == KEY_ROWS;
-		if (rows ? letter != KEY_ROWS && letter != KEY_IDENTITY :
+		links += letter == KEY_LINKS;
+		if (rows ? letter != KEY_ROWS && letter != KEY_LINKS && letter != KEY_IDENTITY :
 				   !letter || !strchr(known_keys, letter))
 			strangers++;
-		else if ((letter == KEY_ROWS || letter == KEY_ROLLUP_SERIES || letter == KEY_SERIES) &&
+		else if ((letter == KEY_ROWS || letter == KEY_LINKS || letter == KEY_ROLLUP_SERIES ||
+					 letter == KEY_SERIES) &&
 			(in.bad || id >= m->series))
 			strangers++;
 		else if (letter == KEY_NUMBERS && (in.bad || id >= m->number_series))
@@ -252,6 +254,8 @@ static enum err_code check_keys(struct verify *v, struct table *t, bool rows, st
 		verify_find(v, "%" PRIu64 " records belong to nothing", strangers);
 	if (rows && chunks != m->chunks)
 		verify_find(v, "%" PRIu64 " chunks, and meta.json says %" PRIu64, chunks, m->chunks);
+	if (rows && links != m->links)
+		verify_find(v, "links of %" PRIu64 " rows, and meta.json says %" PRIu64, links, m->links);
 	block_iter_close(&it);
 	buf_release(&before);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;

@@ -9,6 +9,7 @@
 #define TSDB_BLOCK_BLOCK_VERIFY_H
 
 #include "tsdb/block/block_internal.h"
+#include "tsdb/columns/links.h"
 
 struct verify {
 	struct block *b;
@@ -25,7 +26,8 @@ struct verify {
 	struct rollup_builder *builder;
 	struct chunk *chunk;
 	struct rollup_view *view;
-	struct block_chunks *chunks, *numbers;
+	struct block_chunks *chunks, *numbers, *links;
+	struct links_unpacked unpacked;
 	struct block_rollups *rollups, *parts;
 	struct buf made;
 	/* Rows of rollups, counted by column, [series][level]: so they add up for any types of rows. */
@@ -41,6 +43,9 @@ void verify_rows_close(struct verify *v);
 /* Compares a series' chunks with its record, and its rollups with the chunks or with finer rollups.
  */
 MUST_CHECK enum err_code verify_series_rows(
+	struct verify *v, uint32_t id, const struct block_series *s, struct err *err);
+/* Links of a series' rows: each decodes, and its ids are there. Its partition is entered. */
+MUST_CHECK enum err_code verify_series_links(
 	struct verify *v, uint32_t id, const struct block_series *s, struct err *err);
 /* Groups' rollups against their series'. */
 MUST_CHECK enum err_code verify_groups(struct verify *v, struct err *err);

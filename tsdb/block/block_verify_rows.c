@@ -15,7 +15,9 @@ enum err_code verify_rows_open(struct verify *v, struct err *err)
 	v->columns = calloc(v->b->meta.series + 1, sizeof(*v->columns));
 	if (!v->chunk || !v->view || !v->columns)
 		return err_nomem(err, "verify");
-	if (v->b->rows && (rc = block_chunks_open(v->b, true, &v->chunks, err)))
+	if (v->b->rows &&
+		((rc = block_chunks_open(v->b, true, &v->chunks, err)) ||
+			(rc = block_links_open(v->b, true, &v->links, err))))
 		return rc;
 	if ((rc = block_rollups_open(v->b, true, &v->rollups, err)))
 		return rc;
@@ -27,6 +29,8 @@ void verify_rows_close(struct verify *v)
 	rollup_builder_close(v->builder);
 	partition_close(v->partition);
 	block_chunks_close(v->chunks);
+	block_chunks_close(v->links);
+	links_unpacked_release(&v->unpacked);
 	block_rollups_close(v->rollups);
 	block_rollups_close(v->parts);
 	rollup_view_close(v->view);
@@ -270,7 +274,8 @@ enum err_code verify_series_rows(
 
 	if ((rc = enter_slot(v, s->slot, err)))
 		return rc;
-	if (v->chunks && (rc = check_chunks(v, id, s, &seen, err)))
+	if (v->chunks &&
+		((rc = check_chunks(v, id, s, &seen, err)) || (rc = verify_series_links(v, id, s, err))))
 		return rc;
 	for (uint32_t level = 0; level < ROLLUP_LEVELS && seen.sound; level++) {
 		struct str bytes;

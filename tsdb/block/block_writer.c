@@ -323,6 +323,21 @@ enum err_code block_writer_chunk(struct block_writer *w, struct str bytes, struc
 	return ERR_OK;
 }
 
+enum err_code block_writer_links(
+	struct block_writer *w, uint32_t series, int64_t ts_ns, struct str bytes, struct err *err)
+{
+	struct block_key key = block_key_links(series, ts_ns);
+	enum err_code rc;
+
+	if ((rc = block_writer_end_series(w, err)))
+		return rc;
+	if (!w->rows || series >= w->series_at.n || ts_ns <= w->o.min_ns || ts_ns > w->o.max_ns)
+		return err_set(err, ERR_INVALID, "write block: links without a row");
+	w->grouping = true;
+	w->meta.links++;
+	return table_writer_put(w->rows, block_key_str(&key), bytes, err);
+}
+
 /* ---- rollups ---- */
 
 static enum err_code put_rollup(

@@ -33,6 +33,7 @@ static inline bool window_is_empty(const struct window_count *c)
 struct window {
 	int64_t start_ns, end_ns;
 	uint64_t identity; /* of the store's records; 0 where a version before this one made it */
+	bool links; /* when it was opened, its meta said that rows may have links */
 	uint32_t number; /* as db_block's */
 	bool sealed; /* db->lock: takes no more rows */
 	const struct deleted_range *deleted; /* db->lock, as db_block's */

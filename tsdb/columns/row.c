@@ -12,7 +12,7 @@
  * Layout: version, flags, then varints: epoch unless it is 0, header, interval, and in zigzag ts -
  * time_nanos, duration, period; n and the number of columns; per column its coding, factor, total
  * in zigzag and length; the length of the stacks and of the label sets; then the bytes of stacks,
- * label sets and columns.
+ * label sets and columns; with its flag, links to the end (links.h).
  *
  * Stacks are gaps. Label sets are absolute after a new stack, gaps after the same one.
  * Values are divided by the column's greatest common divisor (CPU nanoseconds are multiples of the
@@ -27,6 +27,7 @@
 #define ROW_VERSION 1
 #define ROW_LABELS 1u
 #define ROW_EPOCH 2u /* follows the flags; else it is 0 */
+#define ROW_LINKS 4u /* come last */
 /* With a coding: the bytes are an earlier column's, whose number is in the length's place. */
 #define ROW_SHARED 0x80u
 
@@ -185,7 +186,9 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 	assert(r->columns_n <= ROW_COLUMNS_MAX);
 	assert(r->n == 0 || (r->stacks && (r->values || r->columns_n == 0)));
 	buf_add_char(out, ROW_VERSION);
-	buf_add_char(out, (char)((labels ? ROW_LABELS : 0) | (r->epoch ? ROW_EPOCH : 0)));
+	buf_add_char(out,
+		(char)((labels ? ROW_LABELS : 0) | (r->epoch ? ROW_EPOCH : 0) |
+			(r->links.len ? ROW_LINKS : 0)));
 	if (r->epoch)
 		buf_add_varint(out, r->epoch);
 	buf_add_varint(out, r->header);
@@ -202,6 +205,7 @@ enum err_code row_encode(const struct row *r, int64_t ts_ns, struct buf *out, st
 	buf_add_str(out, buf_str(&stacks));
 	buf_add_str(out, buf_str(&sets));
 	buf_add_str(out, buf_str(&columns));
+	buf_add_str(out, r->links);
 	if (!rc &&
 		(buf_failed(out) || buf_failed(&stacks) || buf_failed(&sets) || buf_failed(&columns)))
 		rc = err_nomem(err, "row");
@@ -268,7 +272,7 @@ static bool parse_start(struct cursor *in, unsigned *flags, uint32_t *epoch)
 	*flags = in->at[1];
 	in->at += 2;
 	*epoch = *flags & ROW_EPOCH ? cursor_u32(in) : 0;
-	return !in->bad && *flags <= (ROW_LABELS | ROW_EPOCH) && *epoch != UINT32_MAX &&
+	return !in->bad && *flags <= (ROW_LABELS | ROW_EPOCH | ROW_LINKS) && *epoch != UINT32_MAX &&
 		(!(*flags & ROW_EPOCH) || *epoch);
 }
 
@@ -316,7 +320,10 @@ enum err_code row_parse(struct str bytes, int64_t ts_ns, struct row_view *out, s
 	for (uint32_t c = 0; c < n; c++)
 		if (!find_column(out, c, lengths[c], &in))
 			return corrupt(err, "bad column");
-	return cursor_left(&in) ? corrupt(err, "bytes left over") : ERR_OK;
+	out->links = flags & ROW_LINKS ? cursor_bytes(&in, cursor_left(&in)) : (struct str){ 0 };
+	if (cursor_left(&in) || (flags & ROW_LINKS && !out->links.len))
+		return corrupt(err, "a bad end");
+	return ERR_OK;
 }
 
 /* GNU C's vectors, wherever they begin in an array. */

@@ -30,6 +30,7 @@ struct row {
 	const int64_t *values; /* column c of entry i: values[c * n + i] */
 	uint32_t epoch; /* of the ids; 0 if it does not matter */
 	const unsigned char *narrow; /* instead of the arrays: row_narrow; for chunk_encode only */
+	struct str links; /* links.h; empty: none. chunk_encode leaves them out */
 };
 
 struct row_column {
@@ -45,6 +46,7 @@ struct row_view {
 	uint32_t n, columns_n;
 	struct str stacks, label_sets; /* label_sets empty: all 0 */
 	struct row_column columns[ROW_COLUMNS_MAX];
+	struct str links; /* empty: none; not looked at */
 };
 
 /* ts_ns is the row's own time, which the key has; times in the row are relative to it. */

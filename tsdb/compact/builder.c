@@ -29,19 +29,20 @@ static enum err_code open_writer(struct block_builder *m, struct err *err)
 	struct fs *fs = m->db->o.fs;
 	const char *blocks = m->db->blocks_dir;
 	struct block_write_options w;
-	char *spill[3];
+	char *spill[4];
 
 	m->ulid = ulid_new(clock_now_ns());
 	m->dir = arena_printf(&m->paths, "%s/%s", blocks, m->ulid.text);
 	m->tmp = arena_printf(&m->paths, "%s" BLOCK_TMP, m->dir);
-	for (int i = 0; i < 3; i++)
+	for (int i = 0; i < 4; i++)
 		spill[i] = arena_printf(&m->paths, "%s/%s.%d" BLOCK_TMP, blocks, m->ulid.text, i);
 	m->chunk = chunk_open();
-	if (!m->dir || !m->tmp || !spill[0] || !spill[1] || !spill[2] || !m->chunk)
+	if (!m->dir || !m->tmp || !spill[0] || !spill[1] || !spill[2] || !spill[3] || !m->chunk)
 		return err_nomem(err, "make block");
 	spill_init(&m->records_spill, fs, spill[0]);
 	spill_init(&m->group_spill, fs, spill[1]);
 	spill_init(&m->functions_spill, fs, spill[2]);
+	spill_init(&m->links_spill, fs, spill[3]);
 	w = (struct block_write_options){ .fs = fs,
 		.dir = m->tmp,
 		.ulid = m->ulid,
@@ -71,6 +72,7 @@ enum err_code block_builder_open(struct db *db, const struct block_builder_optio
 	spill_init(&m->records_spill, NULL, NULL);
 	spill_init(&m->group_spill, NULL, NULL);
 	spill_init(&m->functions_spill, NULL, NULL);
+	spill_init(&m->links_spill, NULL, NULL);
 	if ((rc = open_writer(m, err)))
 		block_builder_close(m);
 	else
@@ -94,6 +96,7 @@ void block_builder_close(struct block_builder *m)
 	spill_release(&m->records_spill);
 	spill_release(&m->group_spill);
 	spill_release(&m->functions_spill);
+	spill_release(&m->links_spill);
 	free(m->records);
 	free(m->checks);
 	free(m->numbers);
@@ -206,7 +209,7 @@ enum err_code block_builder_finish(
 	enum err_code rc;
 
 	if ((rc = block_builder_flush_numbers(m, err)) || (rc = end_open(m, err)) ||
-		(rc = block_builder_write_groups(m, err)))
+		(rc = block_builder_write_groups(m, err)) || (rc = block_builder_write_links(m, err)))
 		return rc;
 	if ((rc = block_writer_finish(m->writer, meta, err)))
 		return rc;

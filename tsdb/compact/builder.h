@@ -59,6 +59,9 @@ MUST_CHECK enum err_code block_builder_series(
  * order. The row is copied; its ids ascend. fresh: the rollup of its step is made from it. */
 MUST_CHECK enum err_code block_builder_row(
 	struct block_builder *m, int64_t ts_ns, const struct row *row, bool fresh, struct err *err);
+/* Adds the links of a row, ascending by time; block_builder_row adds those of its row. */
+MUST_CHECK enum err_code block_builder_links(
+	struct block_builder *m, int64_t ts_ns, struct str bytes, struct err *err);
 /* Adds rows of one step, already encoded. */
 MUST_CHECK enum err_code block_builder_chunk(
 	struct block_builder *m, struct str bytes, bool fresh, struct err *err);
@@ -80,6 +83,7 @@ MUST_CHECK enum err_code block_builder_set_deleted(
 MUST_CHECK enum err_code block_builder_publish(
 	struct block_builder *m, struct db_block **out, struct err *err);
 uint64_t block_builder_rows(const struct block_builder *m);
+uint64_t block_builder_links_n(const struct block_builder *m); /* rows with links */
 uint64_t block_builder_numbers(const struct block_builder *m);
 uint64_t block_builder_series_n(const struct block_builder *m);
 

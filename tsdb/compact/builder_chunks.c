@@ -88,6 +88,7 @@ static enum err_code hold(
 	row_narrow(row, narrow);
 	own.narrow = narrow;
 	own.stacks = own.label_sets = NULL;
+	own.links = (struct str){ 0 };
 	own.values = NULL;
 	m->ts[m->rows_held] = ts_ns;
 	m->rows[m->rows_held++] = own;
@@ -119,7 +120,7 @@ enum err_code block_builder_row(
 		return rc;
 	check_row(&m->checks[m->id], m->p, ts_ns, row, totals);
 	m->rows_n++;
-	return ERR_OK;
+	return row->links.len ? block_builder_links(m, ts_ns, row->links, err) : ERR_OK;
 }
 
 /* ---- writing ---- */

@@ -54,6 +54,8 @@ struct block_builder {
 	size_t records_n, records_cap;
 	struct buf later_group, later_functions;
 	struct spill group_spill, functions_spill; /* written behind all series */
+	struct spill links_spill; /* of rows; likewise */
+	uint64_t links_n, links_hash; /* a checksum as a series' */
 
 	struct arena rows_arena; /* rows of the open step */
 	int64_t *ts;
@@ -97,6 +99,13 @@ MUST_CHECK enum err_code block_builder_emit_group(
 MUST_CHECK enum err_code block_builder_end_series(struct block_builder *m, struct err *err);
 MUST_CHECK enum err_code block_builder_end_group(struct block_builder *m, struct err *err);
 MUST_CHECK enum err_code block_builder_write_groups(struct block_builder *m, struct err *err);
+
+/* ---- builder_links.c ---- */
+
+MUST_CHECK enum err_code block_builder_write_links(struct block_builder *m, struct err *err);
+/* Reads them back from the block, and compares. */
+MUST_CHECK enum err_code block_builder_verify_links(
+	struct block_builder *m, struct block *b, struct err *err);
 
 /* ---- builder_verify.c ---- */
 

@@ -169,6 +169,8 @@ enum err_code block_builder_verify(struct block_builder *m, struct err *err)
 		rc = verify_series(&v, (uint32_t)i, err);
 	if (!rc)
 		rc = end_group(&v, err);
+	if (!rc)
+		rc = block_builder_verify_links(m, v.b, err);
 out:
 	block_chunks_close(v.chunks);
 	block_chunks_close(v.numbers);

@@ -47,7 +47,9 @@ static enum err_code open_source(
 		return err_nomem(err, "join blocks");
 	for (uint64_t i = 0; i < n; i++)
 		s->ids[i] = UINT32_MAX;
-	if (t->raw && (rc = block_chunks_open(b->block, true, &s->chunks, err)))
+	if ((t->raw && (rc = block_chunks_open(b->block, true, &s->chunks, err))) ||
+		(t->raw && block_meta(b->block)->links &&
+			(rc = block_links_open(b->block, true, &s->links, err))))
 		return rc;
 	if ((rc = block_rollups_open(b->block, true, &s->rollups, err)))
 		return rc;
@@ -484,7 +486,7 @@ static enum err_code swap(struct joining *t, const struct plan *plan, struct err
 
 static enum err_code join(struct joining *t, const struct plan *plan, struct err *err)
 {
-	uint64_t rows = 0;
+	uint64_t rows = 0, links = 0;
 	bool all = t->raw;
 	struct block_meta meta;
 	enum err_code rc;
@@ -493,12 +495,16 @@ static enum err_code join(struct joining *t, const struct plan *plan, struct err
 		return rc;
 	for (size_t i = 0; i < t->n; i++) {
 		rows += block_meta(plan->v[i]->block)->rows;
+		links += block_meta(plan->v[i]->block)->links;
 		all &= !t->sources[i].deleted.n;
 	}
 	all &= t->raw;
 	if (all && rows != block_builder_rows(t->m))
 		return err_set(err, ERR_CORRUPT, "%" PRIu64 " rows were read, the blocks say %" PRIu64,
 			block_builder_rows(t->m), rows);
+	if (all && links != block_builder_links_n(t->m))
+		return err_set(err, ERR_CORRUPT, "links of %" PRIu64 " rows were read, not %" PRIu64,
+			block_builder_links_n(t->m), links);
 	if (block_builder_series_n(t->m) &&
 		((rc = ids_save(t->db, err)) || (rc = describe(plan, &t->a, &meta, err)) ||
 			(rc = block_builder_finish(t->m, &meta, err))))
@@ -511,6 +517,7 @@ static void release(struct joining *t)
 	end_job(t);
 	for (size_t i = 0; i < t->n; i++) {
 		block_chunks_close(t->sources[i].chunks);
+		block_chunks_close(t->sources[i].links);
 		block_rollups_close(t->sources[i].rollups);
 		block_rollups_close(t->sources[i].functions);
 		free(t->sources[i].ids);

@@ -6,6 +6,7 @@
 #ifndef TSDB_COMPACT_COMPACT_INTERNAL_H
 #define TSDB_COMPACT_COMPACT_INTERNAL_H
 
+#include "tsdb/columns/links.h"
 #include "tsdb/compact/builder.h"
 
 #define JOIN_MAX 64u /* blocks at once */
@@ -29,7 +30,7 @@ struct source {
 	uint32_t slot, first, series_n; /* of the job that is joined */
 	bool has_job;
 	uint32_t *ids; /* number in the new block, by number in this one; UINT32_MAX: none */
-	struct block_chunks *chunks;
+	struct block_chunks *chunks, *links; /* links NULL: it has none */
 	struct block_rollups *rollups, *functions;
 	struct partition *from; /* pinned; its epoch's */
 	struct translation *translation; /* NULL: ids stay */
@@ -82,6 +83,8 @@ struct joining {
 
 	struct chunk *chunk;
 	struct rollup_view *view;
+	struct links_unpacked linked;
+	struct buf links;
 	uint64_t *keys, *keys_tmp; /* a row's ids, translated */
 	uint32_t *order, *order_tmp, *stacks, *sets;
 	int64_t *values;
@@ -98,5 +101,15 @@ MUST_CHECK enum err_code join_flush(struct joining *t, struct err *err);
 /* Begins the series in the new block, unless it has begun. */
 MUST_CHECK enum err_code join_begin(struct joining *t, struct err *err);
 void join_release(struct joining *t);
+
+/* The row in the ids of another epoch, its entries in their order; arrays live until the next one.
+ * order, unless NULL, becomes where each entry was. */
+MUST_CHECK enum err_code join_translate(struct joining *t, struct translation *tr,
+	const struct row *row, struct row *out, const uint32_t **order, struct err *err);
+
+/* ---- compact_links.c ---- */
+
+/* Adds the links of all rows that a source has of a series. */
+MUST_CHECK enum err_code join_links(struct joining *t, const struct part *part, struct err *err);
 
 #endif

@@ -82,9 +82,8 @@ static enum err_code translate_ids(
 	return rc;
 }
 
-/* The row in the ids of the new epoch, its entries in their order. */
-static enum err_code translate_row(struct joining *t, struct translation *tr, const struct row *row,
-	struct row *out, struct err *err)
+enum err_code join_translate(struct joining *t, struct translation *tr, const struct row *row,
+	struct row *out, const uint32_t **order, struct err *err)
 {
 	size_t n = row->n;
 	enum err_code rc;
@@ -105,6 +104,8 @@ static enum err_code translate_row(struct joining *t, struct translation *tr, co
 	out->stacks = t->stacks;
 	out->label_sets = row->label_sets ? t->sets : NULL;
 	out->values = t->values;
+	if (order)
+		*order = t->order;
 	return ERR_OK;
 }
 
@@ -130,7 +131,7 @@ static enum err_code unpack_pending(
 			return rc;
 		own = rows[i];
 		if (s->translation)
-			rc = translate_row(t, s->translation, &rows[i], &own, err);
+			rc = join_translate(t, s->translation, &rows[i], &own, NULL, err);
 		if (!rc)
 			rc = block_builder_row(t->m, ts, &own, fresh, err);
 	}
@@ -341,7 +342,7 @@ enum err_code join_part(struct joining *t, const struct part *part, struct err *
 		int64_t step = w.chunk_step_ns < w.record_step_ns ? w.chunk_step_ns : w.record_step_ns;
 
 		if (step == INT64_MAX)
-			return ERR_OK;
+			return join_links(t, part, err);
 		if ((rc = join_step(t, &w, step, err)))
 			return rc;
 	}
@@ -353,6 +354,8 @@ void join_release(struct joining *t)
 	buf_release(&t->pending_bytes);
 	chunk_close(t->chunk);
 	rollup_view_close(t->view);
+	links_unpacked_release(&t->linked);
+	buf_release(&t->links);
 	free_cells(t);
 	free(t->values);
 }

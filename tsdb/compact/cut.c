@@ -182,7 +182,8 @@ static enum err_code decode(
 	if ((rc = row_check_ids(t->p, v, t->stacks, t->sets, err)))
 		return rc;
 	*out = (struct row){ v->header, v->interval_ns, v->time_nanos, v->duration_nanos, v->period,
-		v->n, v->columns_n, t->stacks, v->label_sets.len ? t->sets : NULL, t->values };
+		v->n, v->columns_n, t->stacks, v->label_sets.len ? t->sets : NULL, t->values, 0, NULL,
+		v->links };
 	return ERR_OK;
 }
 

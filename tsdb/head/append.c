@@ -106,6 +106,7 @@ static void scratch_put(struct db *db, struct scratch *s)
 	arena_reset(&s->arena);
 	buf_clear(&s->row);
 	buf_clear(&s->there);
+	buf_clear(&s->links);
 	buf_clear(&s->record);
 	mutex_lock(&db->lock);
 	s->next = db->scratch;
@@ -122,6 +123,7 @@ void scratch_free_all(struct db *db)
 		arena_release(&s->arena);
 		buf_release(&s->row);
 		buf_release(&s->there);
+		buf_release(&s->links);
 		buf_release(&s->record);
 		new_symbols_release(&s->new_symbols);
 		free(s);
@@ -246,31 +248,36 @@ static void drop_zeros(struct appending *t)
 	t->in.n = kept;
 }
 
-static enum err_code encode(struct appending *t, struct err *err)
+static enum err_code encode(struct appending *t, const uint32_t *links, struct err *err)
 {
 	const struct pprof *f = t->a->profile;
+	struct row r = { .header = t->in.header,
+		.interval_ns = t->a->interval_ns,
+		.time_nanos = f->time_nanos,
+		.duration_nanos = f->duration_nanos,
+		.period = f->period,
+		.columns_n = f->types_n };
+	const struct linking l = { &t->scratch->arena, f, links, &t->in, t->values, r, t->a->ts_ns };
+	enum err_code rc = links ? append_links_encode(&l, &t->scratch->links, t->stats, err) : ERR_OK;
 	struct arena *a = &t->scratch->arena;
 	uint32_t *stacks = arena_alloc_raw(a, (size_t)t->in.n + 1, sizeof(*stacks));
 	uint32_t *sets = arena_alloc_raw(a, (size_t)t->in.n + 1, sizeof(*sets));
 
+	if (rc)
+		return rc;
 	if (!stacks || !sets)
 		return arena_fail(a, "storing a profile", err);
 	for (uint32_t i = 0; i < t->in.n; i++) {
 		stacks[i] = (uint32_t)(t->in.keys[i] >> 32);
 		sets[i] = (uint32_t)t->in.keys[i];
 	}
-	return row_encode(&(struct row){ .header = t->in.header,
-						  .interval_ns = t->a->interval_ns,
-						  .time_nanos = f->time_nanos,
-						  .duration_nanos = f->duration_nanos,
-						  .period = f->period,
-						  .n = t->in.n,
-						  .columns_n = f->types_n,
-						  .stacks = stacks,
-						  .label_sets = sets,
-						  .values = t->values,
-						  .epoch = t->partition->epoch },
-		t->a->ts_ns, &t->scratch->row, err);
+	r.n = t->in.n;
+	r.stacks = stacks;
+	r.label_sets = sets;
+	r.values = t->values;
+	r.epoch = t->partition->epoch;
+	r.links = buf_str(&t->scratch->links);
+	return row_encode(&r, t->a->ts_ns, &t->scratch->row, err);
 }
 
 /* ---- the batch ---- */
@@ -309,6 +316,8 @@ static void put_records(
 	}
 	if (new_series)
 		put_series(t, b);
+	if (t->scratch->links.len && !t->window->links)
+		head_put_links_meta(t->window, v, b);
 	key = key_row(t->series->id, t->a->ts_ns);
 	store_batch_put(b, key_str(&key), &t->scratch->row);
 }
@@ -426,6 +435,7 @@ static enum err_code queue(struct appending *t, struct commit_row *row, struct e
 static enum err_code append_symbols(struct appending *t, struct commit_row *row, struct err *err)
 {
 	const struct db_append *a = t->a;
+	uint32_t *links = NULL;
 	struct delta_input d;
 	enum err_code rc;
 
@@ -433,6 +443,9 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 			 t->partition, a->profile, t->kinds, &t->scratch->arena, &t->in, err)) ||
 		(rc = take_values(t, err)))
 		return rc;
+	if (a->profile->sample_links &&
+		!(links = append_links_find(a->profile, &t->in, &t->scratch->arena)))
+		return arena_fail(&t->scratch->arena, "storing a profile", err);
 	d = (struct delta_input){ .ts_ns = a->ts_ns,
 		.interval_ns = a->interval_ns,
 		.kinds = t->kinds,
@@ -450,7 +463,7 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 		base_account(t->db, &t->next, true);
 	}
 	drop_zeros(t);
-	if ((rc = encode(t, err)))
+	if ((rc = encode(t, links, err)))
 		return rc;
 	if (t->stored) {
 		t->same = str_eq(buf_str(&t->scratch->row), buf_str(&t->scratch->there));
@@ -572,6 +585,7 @@ enum err_code db_append(struct db *db, const struct db_append *a, struct db_appe
 		return ERR_OK;
 	}
 	metric_add(&samples_total, NULL, t.stats->samples);
+	append_links_count(t.stats);
 	if (t.stats->overflow)
 		metric_add(&folded_total, NULL, 1);
 	return ERR_OK;

@@ -31,6 +31,8 @@ struct db_append_stats {
 	uint32_t samples; /* stored, zeros dropped */
 	bool first; /* no usable delta base: cumulative columns are zero */
 	bool overflow; /* some label sets were folded into __overflow__ */
+	uint32_t links; /* linked samples stored: per stack, label set and span */
+	uint32_t links_dropped; /* linked samples whose links are not; the samples are */
 };
 
 typedef void (*db_acked_fn)(void *ctx, enum err_code rc, const struct err *err);

@@ -15,7 +15,7 @@
 struct scratch {
 	struct scratch *next;
 	struct arena arena;
-	struct buf row, record, there;
+	struct buf row, record, there, links;
 	struct new_symbols new_symbols;
 };
 
@@ -32,6 +32,28 @@ MUST_CHECK enum err_code append_check_state(struct db *db, struct err *err);
 /* If *a has gap_max_ns, replaces it by a copy with its interval. w: pinned. */
 MUST_CHECK enum err_code append_gap(struct window *w, struct series *s, struct db_append *copy,
 	const struct db_append **a, struct err *err);
+
+/* ---- append_links.c ---- */
+
+/* The link of each of in's entries, of f->links; 0: none. NULL: no memory. */
+uint32_t *append_links_find(const struct pprof *f, const struct interned *in, struct arena *a);
+/*
+ * Encodes links of the entries, which are in->samples[i] of `find`, and adds up entries that are
+ * equal but for their links. values: column after column. r: the row, less its arrays. out stays
+ * empty if there are none.
+ */
+struct linking {
+	struct arena *a;
+	const struct pprof *f;
+	const uint32_t *find;
+	struct interned *in;
+	int64_t *values;
+	struct row r;
+	int64_t ts_ns;
+};
+MUST_CHECK enum err_code append_links_encode(
+	const struct linking *l, struct buf *out, struct db_append_stats *stats, struct err *err);
+void append_links_count(const struct db_append_stats *stats);
 
 /* ---- again.c ---- */
 

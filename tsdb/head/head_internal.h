@@ -122,10 +122,13 @@ MUST_CHECK enum err_code head_read_count(
 struct window_meta {
 	int64_t start_ns, end_ns;
 	uint64_t identity;
+	bool links; /* rows may have links */
 };
 MUST_CHECK enum err_code head_read_meta(struct store *s, struct window_meta *out, struct err *err);
 MUST_CHECK enum err_code head_parse_meta(
 	struct str value, const char *dir, struct window_meta *out, struct err *err);
 MUST_CHECK enum err_code head_write_meta(struct db *db, struct window *w, struct err *err);
+/* The window's meta, from now on one of rows with links, into a batch of records of the window. */
+void head_put_links_meta(const struct window *w, struct buf *value, struct store_batch *b);
 
 #endif

@@ -15,6 +15,7 @@
  * Mostly the second copy has the same records. It is in memory, and was compared with the store, so
  * the store is not read again.
  */
+#define META_VERSION_LINKS 4 /* rows may have links; a version before this one cannot read them */
 #define META_VERSION 3
 #define META_VERSION_BEFORE 2 /* records have no identity */
 #define SERIES_TOGETHER 32u
@@ -81,6 +82,29 @@ bool key_parse_row(struct str key, uint32_t *series, int64_t *ts_ns)
 
 /* ---- single records ---- */
 
+static void add_meta(const struct window *w, bool links, struct buf *out)
+{
+	buf_add_char(out,
+		(char)(links        ? META_VERSION_LINKS :
+				w->identity ? META_VERSION :
+							  META_VERSION_BEFORE));
+	buf_add_u64be(out, (uint64_t)w->start_ns);
+	buf_add_u64be(out, (uint64_t)w->end_ns);
+	if (links || w->identity)
+		buf_add_u64be(out, w->identity);
+}
+
+void head_put_links_meta(const struct window *w, struct buf *value, struct store_batch *b)
+{
+	struct key key = key_of('m');
+
+	buf_clear(value);
+	add_meta(w, true, value);
+	store_batch_set_identity(b, 0);
+	store_batch_put(b, key_str(&key), value);
+	store_batch_set_identity(b, w->identity);
+}
+
 enum err_code head_write_meta(struct db *db, struct window *w, struct err *err)
 {
 	struct store_batch *b = store_batch_open();
@@ -90,11 +114,7 @@ enum err_code head_write_meta(struct db *db, struct window *w, struct err *err)
 
 	if (!b)
 		return err_nomem(err, "window");
-	buf_add_char(&value, w->identity ? META_VERSION : META_VERSION_BEFORE);
-	buf_add_u64be(&value, (uint64_t)w->start_ns);
-	buf_add_u64be(&value, (uint64_t)w->end_ns);
-	if (w->identity)
-		buf_add_u64be(&value, w->identity);
+	add_meta(w, w->links, &value);
 	store_batch_put_twice(b, key_str(&key), &value); /* under identity 0: it is read first */
 	rc = buf_failed(&value) ? err_nomem(err, "window") : store_write(w->store, b, err);
 	if (!rc)
@@ -109,12 +129,13 @@ enum err_code head_parse_meta(
 {
 	struct cursor in = cursor_of((struct str){ value.ptr + 1, value.len - 1 });
 
-	if (value.len == 0 || (value.ptr[0] != META_VERSION && value.ptr[0] != META_VERSION_BEFORE))
+	if (value.len == 0 || value.ptr[0] < META_VERSION_BEFORE || value.ptr[0] > META_VERSION_LINKS)
 		return err_set(
 			err, ERR_UNSUPPORTED, "store %s has another format than this version's", dir);
 	out->start_ns = (int64_t)cursor_u64be(&in);
 	out->end_ns = (int64_t)cursor_u64be(&in);
-	out->identity = value.ptr[0] == META_VERSION ? cursor_u64be(&in) : 0;
+	out->identity = value.ptr[0] >= META_VERSION ? cursor_u64be(&in) : 0;
+	out->links = value.ptr[0] == META_VERSION_LINKS;
 	if (in.bad || out->start_ns < 0 || out->end_ns <= out->start_ns)
 		return err_set(err, ERR_CORRUPT, "store %s: bad window", dir);
 	return ERR_OK;

@@ -286,9 +286,10 @@ static enum err_code find_meta(
 		m = spare;
 	else if (rc)
 		m = (struct window_meta){ w->start_ns, w->start_ns + db->o.window_ns,
-			o->names.identity ? o->names.identity : o->mark.identity };
+			o->names.identity ? o->names.identity : o->mark.identity, false };
 	w->end_ns = m.end_ns;
 	w->identity = m.identity;
+	w->links = m.links;
 	store_set_identity(w->store, w->identity);
 	return ERR_OK;
 }

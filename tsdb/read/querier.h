@@ -241,11 +241,22 @@ struct db_row {
 	const uint32_t *stacks, *label_sets; /* ascending by (stack, label set) */
 	const int64_t *values; /* column c of entry i: values[c * n + i] */
 	const int64_t *totals; /* per column */
+	/* Of db_links_open only: */
+	const struct pprof_link *spans;
+	const uint32_t *span_of; /* of each entry: of spans */
+	uint64_t links_dropped; /* linked samples that are not here, as there were too many */
 };
 
 struct db_rows;
 MUST_CHECK enum err_code db_rows_open(struct db_querier *q, const struct db_series *s,
 	int64_t min_ns, int64_t max_ns, struct db_rows **out, struct err *err);
+/* The linked samples (columns/links.h) of rows alone: the same stack and label set once for each
+ * span, with its share of the values. Rows without any are passed over; there are no totals. */
+MUST_CHECK enum err_code db_links_open(struct db_querier *q, const struct db_series *s,
+	int64_t min_ns, int64_t max_ns, uint64_t read_max, struct db_rows **out, struct err *err);
+/* Bytes of rows, chunks and links that were looked at. db_links_open's end when these reach
+ * read_max. */
+uint64_t db_rows_read(const struct db_rows *r);
 /* ERR_NOT_FOUND after the last. */
 MUST_CHECK enum err_code db_rows_next(
 	struct db_rows *r, const struct db_row **out, struct err *err);

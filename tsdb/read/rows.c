@@ -1,6 +1,7 @@
 #include <stdlib.h>
 
 #include "tsdb/catalog/window_epochs.h"
+#include "tsdb/columns/links.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/read/querier_internal.h"
 
@@ -18,10 +19,13 @@ struct db_rows {
 	const struct deleted_range *del;
 	size_t del_n;
 	struct store_iter *it; /* a window's */
-	struct block_chunks *chunks; /* a block's, and the next three too */
+	struct block_chunks *chunks; /* a block's, and the next three too; of links if `links` */
 	struct chunk *chunk;
 	const struct row *unpacked;
 	uint32_t unpacked_at, unpacked_n;
+	bool links; /* of rows, instead of rows */
+	struct links_unpacked linked;
+	uint64_t read, read_max;
 	struct db_row row;
 	struct row_view view;
 	uint32_t *stacks, *sets;
@@ -42,6 +46,23 @@ enum err_code db_rows_open(struct db_querier *q, const struct db_series *s, int6
 	r->max_ns = max_ns < q->max_ns ? max_ns : q->max_ns;
 	*out = r;
 	return ERR_OK;
+}
+
+enum err_code db_links_open(struct db_querier *q, const struct db_series *s, int64_t min_ns,
+	int64_t max_ns, uint64_t read_max, struct db_rows **out, struct err *err)
+{
+	enum err_code rc = db_rows_open(q, s, min_ns, max_ns, out, err);
+
+	if (rc)
+		return rc;
+	(*out)->links = true;
+	(*out)->read_max = read_max;
+	return ERR_OK;
+}
+
+uint64_t db_rows_read(const struct db_rows *r)
+{
+	return r->read;
 }
 
 static void end_source(struct db_rows *r)
@@ -66,6 +87,7 @@ void db_rows_close(struct db_rows *r)
 	free(r->stacks);
 	free(r->sets);
 	free(r->values);
+	links_unpacked_release(&r->linked);
 	free(r);
 }
 
@@ -90,8 +112,35 @@ static bool reserve_row(struct db_rows *r, size_t n, size_t columns)
 	return r->cap && r->values_cap;
 }
 
+/* ---- links ---- */
+
+static enum err_code take_links(struct db_rows *r, struct str bytes, int64_t ts_ns, struct err *err)
+{
+	const struct links_unpacked *u = &r->linked;
+	enum err_code rc;
+
+	if ((rc = links_unpack(&r->linked, bytes, ts_ns, err)) ||
+		(rc = row_check_ids(r->p, &u->view, u->row.stacks, u->row.label_sets, err)))
+		return rc;
+	r->row = (struct db_row){ .ts_ns = ts_ns,
+		.interval_ns = u->row.interval_ns,
+		.time_nanos = u->row.time_nanos,
+		.duration_nanos = u->row.duration_nanos,
+		.period = u->row.period,
+		.header = u->row.header,
+		.n = u->row.n,
+		.stacks = u->row.stacks,
+		.label_sets = u->row.label_sets,
+		.values = u->row.values,
+		.spans = u->links.spans,
+		.span_of = u->links.of,
+		.links_dropped = u->links.dropped };
+	return ERR_OK;
+}
+
 /* ---- windows ---- */
 
+/* ERR_EXISTS: it has no links, and these are wanted. */
 static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_ns, struct err *err)
 {
 	struct row_view *v = &r->view;
@@ -99,6 +148,8 @@ static enum err_code decode_row(struct db_rows *r, struct str bytes, int64_t ts_
 
 	if ((rc = row_parse(bytes, ts_ns, v, err)))
 		return rc;
+	if (r->links)
+		return v->links.len ? take_links(r, v->links, ts_ns, err) : ERR_EXISTS;
 	if (!reserve_row(r, v->n, v->columns_n))
 		return err_nomem(err, "rows");
 	if ((rc = row_ids(v, r->stacks, r->sets, err)))
@@ -144,14 +195,15 @@ static enum err_code next_of_window(struct db_rows *r, uint32_t id, struct err *
 			return ERR_NOT_FOUND;
 		if (deleted_has(r->del, r->del_n, ts))
 			continue;
-		if ((rc = store_iter_value(r->it, &bytes, err)) || !row_epoch(bytes, &epoch) ||
-			epoch == r->p->epoch)
-			break;
+		if (!(rc = store_iter_value(r->it, &bytes, err))) {
+			r->read += bytes.len;
+			if (row_epoch(bytes, &epoch) && epoch != r->p->epoch)
+				continue;
+			rc = decode_row(r, bytes, ts, err);
+		}
+		store_iter_next(r->it);
+		return rc;
 	}
-	if (!rc)
-		rc = decode_row(r, bytes, ts, err);
-	store_iter_next(r->it);
-	return rc;
 }
 
 /* ---- blocks ---- */
@@ -163,8 +215,11 @@ static enum err_code begin_block(struct db_rows *r, uint32_t id, struct err *err
 	struct arena a;
 	enum err_code rc;
 
-	if (!block_has_raw(b))
+	if (!block_has_raw(b)) {
+		if (r->links && block_meta(b)->links)
+			querier_info(r->q, "links of some rows are gone, as the rows are");
 		return ERR_NOT_FOUND;
+	}
 	arena_init(&a, 0);
 	rc = block_series(b, id, &a, &rec, err);
 	arena_release(&a);
@@ -179,7 +234,7 @@ static enum err_code begin_block(struct db_rows *r, uint32_t id, struct err *err
 		return ERR_NOT_FOUND;
 	if (!rc && !r->chunk && !(r->chunk = chunk_open()))
 		rc = err_nomem(err, "rows");
-	if (rc || (rc = block_chunks_open(b, false, &r->chunks, err)))
+	if (rc || (rc = (r->links ? block_links_open : block_chunks_open)(b, false, &r->chunks, err)))
 		return rc;
 	block_chunks_seek(r->chunks, id, r->min_ns, r->max_ns);
 	return ERR_OK;
@@ -209,11 +264,28 @@ static enum err_code take_unpacked(struct db_rows *r, uint32_t i, struct err *er
 	return ERR_OK;
 }
 
+static enum err_code next_links_of_block(struct db_rows *r, struct err *err)
+{
+	struct str bytes;
+	int64_t ts;
+	enum err_code rc;
+
+	while (!(rc = block_chunks_next(r->chunks, &bytes, &ts, err))) {
+		r->read += bytes.len;
+		if (!deleted_has(r->del, r->del_n, ts))
+			return take_links(r, bytes, ts, err);
+	}
+	return rc;
+}
+
 static enum err_code next_of_block(struct db_rows *r, struct err *err)
 {
 	struct str bytes;
 	int64_t ts;
 	enum err_code rc;
+
+	if (r->links)
+		return next_links_of_block(r, err);
 
 	for (;;) {
 		while (r->unpacked_at < r->unpacked_n) {
@@ -228,6 +300,7 @@ static enum err_code next_of_block(struct db_rows *r, struct err *err)
 			(rc = chunk_parse(r->chunk, bytes, err)) ||
 			(rc = chunk_unpack(r->chunk, &r->unpacked, err)))
 			return rc;
+		r->read += bytes.len;
 		r->unpacked_n = chunk_rows_n(r->chunk);
 	}
 }
@@ -256,7 +329,7 @@ enum err_code db_rows_next(struct db_rows *r, const struct db_row **out, struct 
 	enum err_code rc;
 	struct err why;
 
-	while (r->at < r->s.places_n) {
+	while (r->at < r->s.places_n && !(r->links && r->read >= r->read_max)) {
 		if (querier_canceled(r->q))
 			return err_set(err, ERR_CANCELED, "query canceled");
 		if (!(rc = r->begun ? ERR_OK : begin(r, &why)))
@@ -267,7 +340,7 @@ enum err_code db_rows_next(struct db_rows *r, const struct db_row **out, struct 
 		if (rc == ERR_NOT_FOUND || (rc == ERR_CORRUPT && !r->begun)) {
 			end_source(r);
 			r->at++;
-		} else if (rc && rc != ERR_CORRUPT) {
+		} else if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS) {
 			return err_copy(err, &why);
 		} else if (!rc) {
 			*out = &r->row;

@@ -23,6 +23,8 @@ route_fn api_series, api_label_names, api_label_values, api_label_counts, api_pr
 route_fn api_functions, api_metadata;
 /* prometheus.c */
 route_fn api_query_exemplars, api_federate, api_recorded;
+/* links.c */
+route_fn api_links;
 /* rules.c */
 route_fn api_rules, api_alerts, api_alertmanagers;
 /* targets.c */

@@ -1,5 +1,8 @@
 #include "web/api/view.h"
 
+#include <stdarg.h>
+#include <stdio.h>
+
 #include "base/clock.h"
 #include "web/router/envelope.h"
 
@@ -144,9 +147,23 @@ enum err_code view_has_type(struct view *v, const struct db_series *s, const str
 	return ERR_OK;
 }
 
+void view_warn(struct view *v, const char *fmt, ...)
+{
+	char text[256];
+	va_list args;
+	char *own;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	own = arena_strndup(&v->in->arena, text, strlen(text));
+	if (own && v->said_n < VIEW_WARNINGS_MAX)
+		v->said[v->said_n++] = str_of(own);
+}
+
 void view_end(struct json *j, const struct view *v, size_t n)
 {
-	struct str warnings[DAMAGE_SHOWN + 1];
+	struct str warnings[DAMAGE_SHOWN + VIEW_WARNINGS_MAX + 1];
 	size_t total, infos_n, k = 0;
 	const struct str *damage = db_querier_warnings(v->q, &total);
 	const struct str *infos = db_querier_infos(v->q, &infos_n);
@@ -155,6 +172,8 @@ void view_end(struct json *j, const struct view *v, size_t n)
 		warnings[k] = damage[k];
 		k++;
 	}
+	for (size_t i = 0; i < v->said_n; i++)
+		warnings[k++] = v->said[i];
 	if (v->limit && n > v->limit)
 		warnings[k++] = STR(TRUNCATED);
 	api_end(j, warnings, k, infos, infos_n);

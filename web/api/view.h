@@ -19,6 +19,7 @@
 #include "web/router/strings.h"
 
 #define VIEW_MATCHES_MAX 64u
+#define VIEW_WARNINGS_MAX 4u
 
 struct view {
 	struct http_in *in;
@@ -26,6 +27,8 @@ struct view {
 	struct parsed *matches[VIEW_MATCHES_MAX];
 	size_t matches_n;
 	uint64_t limit; /* 0: none */
+	struct str said[VIEW_WARNINGS_MAX]; /* view_warn */
+	size_t said_n;
 };
 
 /* Without start and end: all that is stored. */
@@ -54,6 +57,8 @@ MUST_CHECK enum err_code view_resolve(struct view *v, const struct selector *s, 
 MUST_CHECK enum err_code view_has_type(struct view *v, const struct db_series *s,
 	const struct type_pattern *p, struct arena *scratch, bool *has, struct err *err);
 
+/* A warning of the answer, beside those met while reading. */
+void view_warn(struct view *v, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Ends the envelope with the warnings met while reading. n: elements before the limit. */
 void view_end(struct json *j, const struct view *v, size_t n);
 

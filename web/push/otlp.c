@@ -141,11 +141,13 @@ static bool is_for_now(enum err_code rc)
 static void judge(const struct export *e, struct otlp_result *r)
 {
 	const struct err *first = e->request->rejected_n ? &e->request->rejected : NULL;
+	uint64_t links = 0;
 
 	r->rejected = e->request->rejected_n;
 	for (uint32_t i = 0; i < e->request->profiles_n; i++) {
 		const struct received *p = &e->v[i];
 
+		links += p->links_dropped;
 		if (!p->rc)
 			continue;
 		if (is_for_now(p->rc)) {
@@ -158,6 +160,10 @@ static void judge(const struct export *e, struct otlp_result *r)
 	}
 	if (first)
 		err_copy(&r->err, first);
+	else if (links) /* a warning, as nothing is rejected */
+		err_set(&r->err, ERR_LIMIT,
+			"%llu samples are stored without their links: a profile has too many",
+			(unsigned long long)links);
 }
 
 void otlp_store(struct web *w, struct http_in *in, bool json, struct otlp_result *r)

@@ -22,7 +22,7 @@ struct otlp_result {
 		OTLP_REFUSED, /* nothing is stored: err says why */
 		OTLP_AGAIN, /* the same may come again after retry_s; ERR_LIMIT: this sender is too fast */
 	} outcome;
-	uint64_t rejected; /* profiles, of TAKEN; err says why the first of them was */
+	uint64_t rejected; /* profiles, of TAKEN; err: why the first was; with 0: a warning */
 	unsigned retry_s;
 	struct err err; /* an empty message: none */
 };

@@ -105,6 +105,7 @@ static struct str sample_line(
 	struct arena *a, const struct otlp_request *r, const struct otlp_profile *o, uint32_t i)
 {
 	const struct pprof_sample *s = &o->pprof->samples[i];
+	const uint32_t of = o->pprof->sample_links ? o->pprof->sample_links[i] : 0;
 	struct buf line = { 0 };
 	struct str text;
 
@@ -113,11 +114,11 @@ static struct str sample_line(
 	buf_add_cstr(&line, " {");
 	add_labels(a, &line, o->pprof, s);
 	buf_add_cstr(&line, "}");
-	if (o->links[i]) {
+	if (of) {
 		buf_add_char(&line, ' ');
-		add_hex(&line, r->links[o->links[i]].trace_id, 16);
+		add_hex(&line, r->links[of].trace_id, 16);
 		buf_add_char(&line, '/');
-		add_hex(&line, r->links[o->links[i]].span_id, 8);
+		add_hex(&line, r->links[of].span_id, 8);
 	}
 	for (uint32_t k = 0; k < s->location_n; k++)
 		add_frame(&line, o->pprof, o->pprof->location_ids[s->location_first + k]);
@@ -204,7 +205,7 @@ static void check_samples(const struct otlp_request *r, const struct otlp_profil
 		require_index(s->location_first <= p->location_ids_n &&
 			s->location_n <= p->location_ids_n - s->location_first);
 		require_index(s->label_first <= p->labels_n && s->label_n <= p->labels_n - s->label_first);
-		require_index(!o->links[i] || o->links[i] < r->links_n);
+		require_index(!p->sample_links || p->sample_links[i] < r->links_n);
 		require_index(p->values[(size_t)i * p->types_n] != INT64_MIN || p->types_n);
 	}
 	for (uint32_t i = 0; i < p->location_ids_n; i++)

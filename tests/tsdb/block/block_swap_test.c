@@ -311,8 +311,8 @@ TEST(blocks_of_other_versions_are_refused)
 		int version;
 		const char *said;
 	} versions[] = {
-		{ 1, "version 1 was written by an older program; this one reads version 2" },
-		{ 3, "version 3 was written by a newer program; this one reads version 2" },
+		{ 1, "version 1 was written by an older program; this one reads versions 2 and 3" },
+		{ 4, "version 4 was written by a newer program; this one reads versions 2 and 3" },
 	};
 	struct swaps s;
 	struct arena a;
