@@ -136,7 +136,8 @@ async function costOf(server, stored) {
 
 async function scraped(t, bodies) {
   let i = 0;
-  const target = createServer((_, res) => res.end(timed(bodies[i++ % bodies.length], Date.now()))).listen(0, '127.0.0.1');
+  const target = createServer((_, res) => res.end(timed(bodies[i++ % bodies.length], Date.now())));
+  await new Promise((listening) => target.listen(0, '127.0.0.1', listening));
   t.after(() => target.close());
   const off = ['process_cpu', 'memory', 'block', 'mutex', 'goroutine'].map((p) => `        ${p}: {enabled: false}\n`).join('');
   const one = (k) => `      - {targets: ["127.0.0.1:${target.address().port}"], labels: {pod: "pod-${k}"}}\n`;
