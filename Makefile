@@ -248,7 +248,7 @@ PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libid
 CMDS_run := go:golang-go
 PKGS_run :=
 CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format
-PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev
+PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev libgoogle-perftools-dev libjemalloc-dev
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # $(call install_missing,LIST): installs the packages of CMDS_LIST and PKGS_LIST that are missing.
