@@ -32,7 +32,7 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	tsdb/compact tsdb/read tsdb \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
-	web/http web/router web/render web/pyroscope web/push web/api web
+	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/api web
 
 uses_base/yaml := base
 uses_base/gzip := base
@@ -75,13 +75,15 @@ uses_promql/rules/notify := base base/net discovery
 uses_promql/rules := base base/yaml base/net tsdb/columns promql/syntax promql/value promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify
 uses_web/http := base base/gzip base/yaml base/net
+uses_web/grpc := base base/net proto proto/otlp web/http
 uses_web/router := base base/self base/gzip base/net web/http
 uses_web/render := base base/gzip proto proto/report promql/value promql/profiles promql/pprof web/http
 uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/router web/render
-uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/router web/pyroscope
+uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/grpc web/router web/pyroscope
+uses_web/profefe := base base/net proto scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
 uses_web/api := base base/gzip scrape/config scrape/receive scrape tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/notify web/http web/router web/render web/push
-uses_web := base base/self base/gzip proto scrape/receive web/http web/router web/api web/pyroscope web/push
+uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push web/profefe
 uses_cmd := $(ROOMS)
 # needs_ROOM is linked with a room: itself, the rooms it uses, and their needs. Those come earlier in ROOMS, so one pass does.
 $(foreach r,$(ROOMS) cmd,$(eval needs_$(r) := $(sort $(r) $(foreach u,$(uses_$(r)),$(needs_$(u))))))
@@ -140,7 +142,7 @@ LIBS_TLS := -levent -lssl -lcrypto -lcares
 LIBS_STORE := -lleveldb -lsnappy -lzstd
 LIBS_BASE := $(LIBS_TLS) -lre2 -lyaml -lxxhash -ljansson -lcrypt
 LIBS_PROTO := -lprotobuf-c -ldeflate -lz
-LIBS_HTTPD := -lmicrohttpd -lgnutls -lhogweed -lnettle -lgmp -ltasn1 -lidn2 -lunistring
+LIBS_HTTPD := -lmicrohttpd -lnghttp2 -lgnutls -lhogweed -lnettle -lgmp -ltasn1 -lidn2 -lunistring
 SYSLIBS := $(LIBS_HTTPD) $(LIBS_STORE) $(LIBS_BASE) $(LIBS_PROTO) -lstdc++ -lm
 
 # ---------------------------------------------------------------------------------------------------
@@ -244,7 +246,7 @@ include tests/tests.mk
 CMDS_build := gcc:gcc g++:g++ ar:binutils protoc-c:protobuf-c-compiler re2c:re2c lemon:lemon node:nodejs npm:npm
 PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libidn2-dev libtasn1-6-dev nettle-dev \
 	libgmp-dev libprotobuf-c-dev zlib1g-dev libdeflate-dev libyaml-dev libleveldb-dev libsnappy-dev libzstd-dev \
-	libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev libcrypt-dev ca-certificates
+	libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev libcrypt-dev libnghttp2-dev ca-certificates
 CMDS_run := go:golang-go
 PKGS_run :=
 CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format

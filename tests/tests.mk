@@ -15,9 +15,11 @@ UNIT_WITH_promql := promql/engine promql/pprof
 UNIT_WITH_promql/profiles := promql promql/engine promql/pprof
 UNIT_WITH_promql/rules/notify := base/net
 UNIT_WITH_web/http := base/gzip
+UNIT_WITH_web/grpc := web/http
 UNIT_WITH_web/render := promql/engine
 UNIT_WITH_web/pyroscope := web/http web
-UNIT_WITH_web/push := web/http web
+UNIT_WITH_web/push := web/http web/grpc web
+UNIT_WITH_web/profefe := web/http web
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web := web/http
 UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
@@ -205,7 +207,7 @@ TORTURE_WRAPPED := malloc calloc realloc reallocarray aligned_alloc strdup strnd
 	open read pread write fsync fdatasync rename link unlink mkdir rmdir stat lstat fstat statvfs ftruncate lseek \
 	opendir fopen socket connect close eventfd inotify_init1 inotify_add_watch getrandom mmap pthread_create
 TORTURE_HELPERS := $(call objects,$(filter-out %_torture.c,$(wildcard tests/torture/*.c)) \
-	$(filter-out cmd/epimetheus/main.c cmd/epimetheus/licenses.c,$(wildcard cmd/epimetheus/*.c)))
+	$(filter-out cmd/epimetheus/main.c cmd/epimetheus/licenses.c,$(wildcard cmd/epimetheus/*.c)) tests/web/grpc/h2_client.c)
 TORTURE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/torture/*_torture.c))
 $(BUILD)/tests/torture/%: $(BUILD)/obj/tests/torture/%.o $(TORTURE_HELPERS) $(call room_libs,cmd)
 	@mkdir -p $(@D)

@@ -1,6 +1,7 @@
 #include "web/routes.h"
 #include "web/api/handlers.h"
 #include "web/handlers.h"
+#include "web/profefe/profefe.h"
 #include "web/push/forms.h"
 #include "web/pyroscope/pyroscope.h"
 
@@ -64,6 +65,16 @@ const struct route web_routes[] = {
 		"for Pyroscope's SDKs: store a profile" },
 	{ HTTP_POST, "/push.v1.PusherService/Push", push_v1_handle, PUSH,
 		"for Pyroscope's SDKs and Alloy: store profiles" },
+
+	{ HTTP_POST, "/api/0/profiles", profefe_collect, PUSH,
+		"for profefe's agents: store a profile" },
+	{ HTTP_GET, "/api/0/profiles", profefe_find, DATA, "for profefe's tools: what is stored" },
+	{ HTTP_GET, "/api/0/profiles/merge", profefe_merge, DATA,
+		"for profefe's tools: what is stored, as one profile" },
+	{ HTTP_GET, "/api/0/profiles/*", profefe_get, DATA,
+		"for profefe's tools: profiles by their ids" },
+	{ HTTP_GET, "/api/0/services", profefe_services, DATA, "for profefe's tools: services" },
+	{ HTTP_GET, "/api/0/version", profefe_version, API, "for profefe's tools: version" },
 
 	{ HTTP_POST, QUERIER "ProfileTypes", pyroscope_handle, RPC,
 		"for Grafana: what can be selected" },

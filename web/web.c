@@ -11,7 +11,9 @@
 #include "base/regex.h"
 #include "proto/pprof.h"
 #include "scrape/receive/receive.h"
+#include "web/grpc/grpc.h"
 #include "web/handlers.h"
+#include "web/otlp_grpc.h"
 #include "web/router/origin.h"
 #include "web/routes.h"
 
@@ -132,8 +134,8 @@ static enum err_code open_server(struct web *w, struct err *err)
 	const struct http_server_options h = {
 		.listen_address = o->listen_address,
 		.workers = WEB_WORKERS,
-		.connections_max = o->connections_max ? (unsigned)o->connections_max : CONNECTIONS_DEFAULT,
-		.read_timeout_ns = o->read_timeout_ns ? o->read_timeout_ns : READ_TIMEOUT_DEFAULT_NS,
+		.connections_max = (unsigned)o->connections_max,
+		.read_timeout_ns = o->read_timeout_ns,
 		.body_timeout_ns = o->body_timeout_ns,
 		.body_bytes_max = pprof_limits_default.body_bytes_max,
 		.bodies_bytes_max = o->bodies_bytes_max,
@@ -150,7 +152,8 @@ static enum err_code open_server(struct web *w, struct err *err)
 
 static enum err_code open_receiver(struct web *w, struct err *err)
 {
-	const struct receiver_options r = { w->o.sink, w->o.config, w->o.ctx, w->o.lookback_ns };
+	const struct receiver_options r = { w->o.sink, w->o.config, w->o.ctx, w->o.lookback_ns,
+		w->o.retention_ns };
 
 	return w->o.sink ? receiver_open(&r, &w->receiver, err) : ERR_OK;
 }
@@ -176,6 +179,10 @@ static enum err_code check_limits(const struct web_options *o, struct err *err)
 
 static void fill_in(struct web_options *o)
 {
+	if (!o->connections_max)
+		o->connections_max = CONNECTIONS_DEFAULT;
+	if (!o->read_timeout_ns)
+		o->read_timeout_ns = READ_TIMEOUT_DEFAULT_NS;
 	if (!o->lookback_ns)
 		o->lookback_ns = LOOKBACK_DEFAULT_NS;
 	if (!o->body_timeout_ns)
@@ -207,6 +214,8 @@ static enum err_code open_all(struct web *w, struct err *err)
 	if ((rc = open_receiver(w, err)))
 		return rc;
 	if ((rc = open_server(w, err)))
+		return rc;
+	if ((rc = otlp_grpc_open(w, err)))
 		return rc;
 	if ((rc = derive_external_url(w, err)))
 		return rc;
@@ -247,6 +256,11 @@ unsigned web_port(const struct web *w)
 	return http_server_port(w->server);
 }
 
+unsigned web_grpc_port(const struct web *w)
+{
+	return w->grpc ? grpc_server_port(w->grpc) : 0;
+}
+
 const char *web_scheme(const struct web *w)
 {
 	return web_config_tls(w->config) ? "https" : "http";
@@ -275,6 +289,7 @@ void web_close(struct web *w)
 		receiver_stop(w->receiver);
 	if (w->external_url && w->server)
 		metric_collector_remove(collect, w);
+	grpc_server_close(w->grpc, CLOSE_GRACE_NS);
 	http_server_close(w->server, CLOSE_GRACE_NS);
 	receiver_close(w->receiver);
 	web_config_close(w->config);

@@ -19,6 +19,7 @@ MUST_CHECK enum err_code web_open(const struct web_options *o, struct web **out,
 void web_set_ready(struct web *w, bool ready);
 /* The port it listens on (also for ":0"); the scheme, "http" or "https". */
 unsigned web_port(const struct web *w);
+unsigned web_grpc_port(const struct web *w); /* 0: it is off */
 const char *web_scheme(const struct web *w);
 const char *web_external_url(const struct web *w); /* without a slash at its end */
 const char *web_prefix(const struct web *w); /* "" or "/x" */

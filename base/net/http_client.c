@@ -1,7 +1,7 @@
 /*
- * Requests. A request waits in line, is active on a connection, is finished, is delivered; there is
- * a list for each of the first three. Any event may move a request on, but only the kick delivers,
- * which calls the user.
+ * Requests. A request waits in line, perhaps for a token, is active on a connection, is finished,
+ * is delivered; there is a list for each of these but the last. Any event may move a request on,
+ * but only the kick delivers, which calls the user.
  */
 #include "base/net/http_client.h"
 
@@ -23,15 +23,43 @@ static void kick(struct http_client *c)
 	event_active(c->kick, EV_TIMEOUT, 0);
 }
 
-static void finish(struct http_request *r, enum err_code rc, const struct err *err)
+/* To the end of another list. */
+static void move(struct http_request *r, enum request_state state, struct request_list *to)
+{
+	if (r->list)
+		TAILQ_REMOVE(r->list, r, link);
+	r->state = state;
+	r->list = to;
+	if (to)
+		TAILQ_INSERT_TAIL(to, r, link);
+}
+
+void request_wait(struct http_request *r, struct request_list *list)
+{
+	assert(r->state == REQUEST_IN_LINE && !r->conn);
+	move(r, REQUEST_WAITING, list);
+}
+
+void request_in_line(struct http_request *r)
+{
+	enum err_code rc;
+	struct err err;
+
+	assert(r->state == REQUEST_WAITING && !r->conn);
+	move(r, REQUEST_IN_LINE, &r->client->line);
+	rc = r->authorization.ptr ? request_compose(r, &err) : err_nomem(&err, "request");
+	if (rc)
+		request_finish(r, rc, &err);
+	kick(r->client);
+}
+
+void request_finish(struct http_request *r, enum err_code rc, const struct err *err)
 {
 	struct http_client *c = r->client;
 
 	if (r->state == REQUEST_FINISHED)
 		return;
-	TAILQ_REMOVE(r->state == REQUEST_IN_LINE ? &c->line : &c->active, r, link);
-	r->state = REQUEST_FINISHED;
-	TAILQ_INSERT_TAIL(&c->finished, r, link);
+	move(r, REQUEST_FINISHED, &c->finished);
 	event_del(r->deadline);
 	if (r->idle)
 		event_del(r->idle);
@@ -52,8 +80,9 @@ static void again(struct http_request *r)
 	struct http_client *c = r->client;
 
 	assert(r->state == REQUEST_ACTIVE && !r->conn);
-	TAILQ_REMOVE(&c->active, r, link);
+	TAILQ_REMOVE(r->list, r, link);
 	r->state = REQUEST_IN_LINE;
+	r->list = &c->line;
 	TAILQ_INSERT_HEAD(&c->line, r, link);
 	kick(c);
 }
@@ -87,6 +116,8 @@ static enum err_code redirect(struct http_request *r, struct str location, struc
 	}
 	r->url = to;
 	r->retried = false;
+	if ((rc = request_route(r, err)))
+		return rc;
 	return request_compose(r, err);
 }
 
@@ -97,10 +128,12 @@ void request_answered(struct http_request *r)
 	struct err err;
 
 	assert(r->state == REQUEST_ACTIVE && !r->conn && r->parser.state == PARSE_DONE);
-	if (!is_redirect(r, &location))
-		finish(r, ERR_OK, NULL);
+	if (request_token_refused(r))
+		again(r);
+	else if (!is_redirect(r, &location))
+		request_finish(r, ERR_OK, NULL);
 	else if ((rc = redirect(r, location, &err)))
-		finish(r, rc, &err);
+		request_finish(r, rc, &err);
 	else
 		again(r);
 }
@@ -116,7 +149,7 @@ void request_failed(struct http_request *r, enum err_code rc, const struct err *
 		again(r);
 		return;
 	}
-	finish(r, rc, err);
+	request_finish(r, rc, err);
 }
 
 void request_received(struct http_request *r)
@@ -149,7 +182,7 @@ static void on_idle(evutil_socket_t fd, short what, void *ctx)
 	duration_print(&text, r->idle_timeout_ns);
 	err_set(&err, ERR_TIMEOUT, "nothing received for " STR_FMT, STR_ARG(buf_str(&text)));
 	buf_release(&text);
-	finish(r, ERR_TIMEOUT, &err);
+	request_finish(r, ERR_TIMEOUT, &err);
 }
 
 static void on_deadline(evutil_socket_t fd, short what, void *ctx)
@@ -162,29 +195,48 @@ static void on_deadline(evutil_socket_t fd, short what, void *ctx)
 			"context deadline exceeded: no connection was free, all %zu were in use (the limit of "
 			"open files allows no more)",
 			r->client->connections_n);
+	else if (r->state == REQUEST_WAITING)
+		request_describe_wait(r, &err);
 	else
 		err_set(&err, ERR_TIMEOUT, "context deadline exceeded");
-	finish(r, ERR_TIMEOUT, &err);
+	request_finish(r, ERR_TIMEOUT, &err);
+}
+
+/* The name that the peer must prove to be. */
+static struct str tls_name(const struct http_request *r, struct str host, bool foreign)
+{
+	return r->config && r->config->tls_server_name.len && !foreign ? r->config->tls_server_name :
+																	 host;
 }
 
 /* The kind of connection that a request needs. Fails when its TLS settings cannot be loaded. */
 static enum err_code key_of(struct http_request *r, struct conn_key *key, struct err *err)
 {
+	enum http_proxy_kind via = r->proxy.kind;
+	bool any = !r->url.tls && (via == HTTP_PROXY_HTTP || via == HTTP_PROXY_HTTPS);
 	struct tls_context context;
 	enum err_code rc;
 
 	*key = (struct conn_key){ .tls = r->url.tls,
 		.host = r->url.host,
 		.port = r->url.port,
-		.server_name = STR("") };
+		.server_name = STR(""), .proxy = r->proxy_key, .proxy_name = STR("") };
+	if (any) {
+		key->host = STR("");
+		key->port = 0;
+	}
+	if (via == HTTP_PROXY_HTTPS) {
+		if ((rc = tls_cache_get(r->client->tls, r->config, true, &context, err)))
+			return rc;
+		key->proxy_tls_id = context.id;
+		key->proxy_name = tls_name(r, r->proxy.host, false);
+	}
 	if (!key->tls)
 		return ERR_OK;
 	if ((rc = tls_cache_get(r->client->tls, r->config, !r->foreign, &context, err)))
 		return rc;
 	key->tls_id = context.id;
-	key->server_name = r->config && r->config->tls_server_name.len && !r->foreign ?
-		r->config->tls_server_name :
-		r->url.host;
+	key->server_name = tls_name(r, r->url.host, r->foreign);
 	return ERR_OK;
 }
 
@@ -198,8 +250,14 @@ static bool start(struct http_request *r)
 	struct err err;
 
 	assert(r->state == REQUEST_IN_LINE);
+	if (request_needs_token(r)) {
+		if ((rc = request_get_token(r, &err)))
+			request_finish(r, rc, &err);
+		if (r->state != REQUEST_IN_LINE)
+			return true;
+	}
 	if ((rc = key_of(r, &key, &err))) {
-		finish(r, rc, &err);
+		request_finish(r, rc, &err);
 		return true;
 	}
 	if (!r->retried)
@@ -209,9 +267,7 @@ static bool start(struct http_request *r)
 			return false;
 		conn_close(TAILQ_FIRST(&c->idle));
 	}
-	TAILQ_REMOVE(&c->line, r, link);
-	r->state = REQUEST_ACTIVE;
-	TAILQ_INSERT_TAIL(&c->active, r, link);
+	move(r, REQUEST_ACTIVE, &c->active);
 	http_parser_init(&r->parser, strcmp(r->method, "HEAD") == 0, r->body_size_max);
 	r->parser.stream_200 = r->data != NULL;
 	if (conn)
@@ -248,8 +304,8 @@ static bool hand_over(struct http_request *r)
 	if (!r->canceled)
 		return true;
 	if (r->state != REQUEST_FINISHED)
-		finish(r, ERR_CANCELED, NULL);
-	TAILQ_REMOVE(&r->client->finished, r, link);
+		request_finish(r, ERR_CANCELED, NULL);
+	move(r, REQUEST_FINISHED, NULL);
 	request_free(r);
 	return false;
 }
@@ -264,7 +320,7 @@ static void deliver(struct http_request *r)
 	if (r->parser.stream && r->parser.body.len && r->rc != ERR_CANCELED && !hand_over(r))
 		return;
 	assert(r->state == REQUEST_FINISHED && !r->conn);
-	TAILQ_REMOVE(&r->client->finished, r, link);
+	move(r, REQUEST_FINISHED, NULL);
 	if (r->parser.stream)
 		res.status = r->parser.status;
 	if (!r->rc) {
@@ -357,7 +413,8 @@ static enum err_code fill(
 	r->idle_timeout_ns = o->idle_timeout_ns;
 	r->deadline_ns = r->start_ns + (o->timeout_ns > 0 ? o->timeout_ns : 0);
 	if ((rc = http_url_parse(&r->arena, o->url, &r->url, err)) ||
-		(rc = copy_headers(r, o->headers, err)) || (rc = request_authorize(r, err)))
+		(rc = copy_headers(r, o->headers, err)) || (rc = request_authorize(r, err)) ||
+		(rc = request_route(r, err)))
 		return rc;
 	return request_compose(r, err);
 }
@@ -389,8 +446,7 @@ enum err_code http_client_send(struct http_client *c, const struct http_request_
 		rc = err_nomem(err, "request");
 		goto fail;
 	}
-	r->state = REQUEST_IN_LINE;
-	TAILQ_INSERT_TAIL(&c->line, r, link);
+	move(r, REQUEST_IN_LINE, &c->line);
 	kick(c);
 	if (out)
 		*out = r;
@@ -408,8 +464,8 @@ void http_request_cancel(struct http_request *r)
 		r->canceled = true;
 		return;
 	}
-	finish(r, ERR_CANCELED, NULL);
-	TAILQ_REMOVE(&r->client->finished, r, link);
+	request_finish(r, ERR_CANCELED, NULL);
+	move(r, REQUEST_FINISHED, NULL);
 	request_free(r);
 }
 
@@ -430,6 +486,7 @@ enum err_code http_client_open(
 	TAILQ_INIT(&c->pieces);
 	TAILQ_INIT(&c->conns);
 	TAILQ_INIT(&c->idle);
+	TAILQ_INIT(&c->grants);
 	c->user_agent = strdup(o->user_agent ? o->user_agent : "Epimetheus/" EPI_VERSION);
 	c->kick = event_new(o->base, -1, 0, on_kick, c);
 	if (!c->user_agent || !c->kick)
@@ -454,13 +511,16 @@ void http_client_close(struct http_client *c)
 
 	if (!c)
 		return;
+	c->closing = true;
 	err_set(&err, ERR_CANCELED, "the HTTP client is closing");
+	grants_cancel(c, &err);
 	while ((r = TAILQ_FIRST(&c->line)) || (r = TAILQ_FIRST(&c->active)))
-		finish(r, ERR_CANCELED, &err);
+		request_finish(r, ERR_CANCELED, &err);
 	while ((r = TAILQ_FIRST(&c->finished)))
 		deliver(r);
 	while ((conn = TAILQ_FIRST(&c->conns)))
 		conn_close(conn);
+	grants_close(c);
 	lookups_close(c->lookups);
 	tls_cache_close(c->tls);
 	if (c->kick)

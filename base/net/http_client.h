@@ -2,11 +2,14 @@
  * HTTP client: HTTP/1.1 requests on an event loop, with the limits that scraping strangers needs.
  *
  * One struct http_client serves many requests to many hosts from its event loop; connections are
- * kept alive per (scheme, host, port, TLS settings). c-ares resolves names (a static glibc cannot),
- * "localhost" and /etc/hosts included. Each request has an absolute deadline (a trickle of bytes
- * does not extend it) and limits of header bytes and body bytes. Redirects are followed if the
- * configuration wants it, at most HTTP_REDIRECTS_MAX; credentials never go to another host, port or
- * scheme.
+ * kept alive per (scheme, host, port, TLS settings, proxy). c-ares resolves names (a static glibc
+ * cannot), "localhost" and /etc/hosts included. Each request has an absolute deadline (a trickle of
+ * bytes does not extend it) and limits of header bytes and body bytes. Redirects are followed if
+ * the configuration wants it, at most HTTP_REDIRECTS_MAX; credentials never go to another host,
+ * port or scheme.
+ *
+ * A proxy of http:// or https:// gets requests for http as they are, with the whole URL, and opens
+ * tunnels for https (CONNECT); one of socks5:// opens tunnels for both.
  *
  * An answer that has no end, or that is too large to hold, comes in pieces: see `data`.
  *
@@ -34,6 +37,12 @@ struct event_base;
 struct http_client;
 struct http_request;
 
+struct http_proxy_config { /* base/net/http_proxy.h says what the fields mean */
+	struct str url, no_proxy;
+	bool from_environment;
+	struct labels connect_headers; /* of CONNECT, in order; a name may come twice */
+};
+
 /* How to reach a target, as configured; base/net/http_config.h decodes it. */
 struct http_config {
 	struct str username, username_file, password, password_file; /* basic_auth */
@@ -46,6 +55,20 @@ struct http_config {
 	bool follow_redirects; /* default true */
 	struct labels headers; /* http_headers */
 	struct labels header_files; /* http_headers with files: name -> path, read per request */
+	struct http_proxy_config proxy;
+	const struct http_oauth2 *oauth2; /* NULL: none */
+};
+
+/*
+ * OAuth 2.0, client credentials (RFC 6749, 4.4). Clients of the process share the token of equal
+ * settings. It is asked for once, however many requests wait; it is renewed before it ends. A
+ * server that answers 401 gets the request once more, with a new token.
+ */
+struct http_oauth2 {
+	struct str client_id, client_secret, client_secret_file, token_url;
+	struct str scope; /* the scopes with spaces between */
+	struct labels endpoint_params;
+	struct http_config http; /* TLS and proxy on the way to token_url */
 };
 
 struct http_response {

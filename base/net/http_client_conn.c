@@ -1,7 +1,7 @@
 /*
- * One connection: resolve, connect to each address in turn, shake hands, send the request, read the
- * answer, go back to the pool. A function that may end the connection does so as its last act,
- * since the struct is gone then.
+ * One connection: resolve, connect to each address in turn, pass the proxy, shake hands, send the
+ * request, read the answer, go back to the pool. A function that may end the connection does so as
+ * its last act, since the struct is gone then.
  */
 #include <arpa/inet.h>
 #include <assert.h>
@@ -23,18 +23,18 @@
 #define READS_PER_EVENT 16 /* so that a quick sender does not starve the others */
 #define KEY_BYTES 256 /* host and server name: a connection is kept for minutes */
 
-enum io_status { IO_DONE, IO_WANT_READ, IO_WANT_WRITE, IO_EOF, IO_FAILED };
-
 static void on_io(evutil_socket_t fd, short what, void *ctx);
 static void on_timer(evutil_socket_t fd, short what, void *ctx);
 static void connect_next(struct conn *c);
+static void shake_hands(struct conn *c);
 
 /* -------------------------------------------------------------------------------------------- */
 /* Pool */
 
 static struct conn_bucket *bucket_of(struct http_client *cl, const struct conn_key *k)
 {
-	uint64_t h = hash_bytes(k->host.ptr, k->host.len, (uint64_t)k->port << 32 ^ k->tls_id);
+	uint64_t seed = (uint64_t)k->port << 32 ^ k->tls_id ^ k->proxy_tls_id << 16;
+	uint64_t h = hash_bytes(k->host.ptr, k->host.len, hash_bytes(k->proxy.ptr, k->proxy.len, seed));
 
 	return &cl->pool[h & (HTTP_POOL_BUCKETS - 1)];
 }
@@ -42,7 +42,9 @@ static struct conn_bucket *bucket_of(struct http_client *cl, const struct conn_k
 static bool key_eq(const struct conn_key *a, const struct conn_key *b)
 {
 	return a->tls == b->tls && a->port == b->port && a->tls_id == b->tls_id &&
-		str_eq(a->host, b->host) && str_eq(a->server_name, b->server_name);
+		a->proxy_tls_id == b->proxy_tls_id && str_eq(a->host, b->host) &&
+		str_eq(a->server_name, b->server_name) && str_eq(a->proxy, b->proxy) &&
+		str_eq(a->proxy_name, b->proxy_name);
 }
 
 /* An idle connection has nothing to read: bytes or an end make it useless. */
@@ -88,7 +90,7 @@ struct conn *conn_take(struct http_client *cl, const struct conn_key *key)
 	return NULL;
 }
 
-static bool watch(struct conn *c, short what)
+bool conn_watch(struct conn *c, short what)
 {
 	if (c->watching == what)
 		return true;
@@ -109,7 +111,7 @@ void conn_park(struct conn *c)
 	TAILQ_INSERT_TAIL(&c->client->idle, c, idle_link);
 	LIST_INSERT_HEAD(bucket_of(c->client, &c->key), c, pool_link);
 	timer_after(c->timer, HTTP_IDLE_NS);
-	if (!watch(c, EV_READ))
+	if (!conn_watch(c, EV_READ))
 		conn_close(c);
 }
 
@@ -125,7 +127,9 @@ void conn_close(struct conn *c)
 		event_free(c->io);
 	if (c->timer)
 		event_free(c->timer);
-	SSL_free(c->ssl);
+	tunnel_end(c);
+	SSL_free(c->ssl); /* the inner one first */
+	SSL_free(c->proxy_ssl);
 	if (c->fd >= 0)
 		close(c->fd);
 	TAILQ_REMOVE(&c->client->conns, c, link);
@@ -140,8 +144,7 @@ void conn_close(struct conn *c)
 /* -------------------------------------------------------------------------------------------- */
 /* Failing */
 
-/* Closes the connection, and its request fails. */
-static void fail(struct conn *c, enum err_code rc, const struct err *err)
+void conn_fail(struct conn *c, enum err_code rc, const struct err *err)
 {
 	bool stale = c->reused && c->state == CONN_ACTIVE && !c->req->parser.any;
 	struct http_request *r = c->req;
@@ -152,88 +155,18 @@ static void fail(struct conn *c, enum err_code rc, const struct err *err)
 	request_failed(r, rc, &copy, stale);
 }
 
-static void fail_io(struct conn *c, const char *phase, const char *why)
+/* In front of a problem's phase, while the proxy is what we talk to. */
+static const char *hop(const struct conn *c)
+{
+	return c->req->proxy.kind && c->state < CONN_HANDSHAKE ? "proxy " : "";
+}
+
+void conn_fail_io(struct conn *c, const char *phase, const char *why)
 {
 	struct err err;
 
-	err_set(&err, ERR_UNAVAILABLE, "%s %s: %s", phase, c->address, why);
-	fail(c, ERR_UNAVAILABLE, &err);
-}
-
-/* -------------------------------------------------------------------------------------------- */
-/* Bytes */
-
-/* errno_value is that of the call that gave rc. *broken: the system failed, not TLS. */
-static enum io_status ssl_status(
-	struct conn *c, int rc, int errno_value, struct buf *why, bool *broken)
-{
-	int e = SSL_get_error(c->ssl, rc);
-
-	*broken = e == SSL_ERROR_SYSCALL;
-	switch (e) {
-	case SSL_ERROR_WANT_READ:
-		return IO_WANT_READ;
-	case SSL_ERROR_WANT_WRITE:
-		return IO_WANT_WRITE;
-	case SSL_ERROR_ZERO_RETURN:
-		return IO_EOF;
-	default:
-		tls_describe(c->ssl, e, errno_value, c->key.server_name.ptr, why);
-		return IO_FAILED;
-	}
-}
-
-static enum io_status io_read(struct conn *c, void *p, size_t n, size_t *done, struct buf *why)
-{
-	ssize_t got;
-	bool broken;
-	int rc;
-
-	if (c->ssl) {
-		ERR_clear_error();
-		errno = 0;
-		rc = SSL_read(c->ssl, p, (int)n);
-		*done = rc > 0 ? (size_t)rc : 0;
-		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why, &broken);
-	}
-	got = recv(c->fd, p, n, 0);
-	*done = got > 0 ? (size_t)got : 0;
-	if (got > 0)
-		return IO_DONE;
-	if (got == 0)
-		return IO_EOF;
-	if (errno == EAGAIN || errno == EINTR)
-		return IO_WANT_READ;
-	buf_add_cstr(why, strerror(errno));
-	return IO_FAILED;
-}
-
-/* *broken: the socket failed; TLS may still have something to read. */
-static enum io_status io_write(
-	struct conn *c, struct str out, size_t *done, struct buf *why, bool *broken)
-{
-	ssize_t sent;
-	int rc;
-
-	*done = 0;
-	*broken = false;
-	if (c->ssl) {
-		ERR_clear_error();
-		errno = 0;
-		rc = SSL_write(c->ssl, out.ptr, out.len > (1u << 20) ? 1 << 20 : (int)out.len);
-		*done = rc > 0 ? (size_t)rc : 0;
-		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why, broken);
-	}
-	sent = send(c->fd, out.ptr, out.len, MSG_NOSIGNAL);
-	if (sent >= 0) {
-		*done = (size_t)sent;
-		return IO_DONE;
-	}
-	if (errno == EAGAIN || errno == EINTR)
-		return IO_WANT_WRITE;
-	buf_add_cstr(why, strerror(errno));
-	*broken = true;
-	return IO_FAILED;
+	err_set(&err, ERR_UNAVAILABLE, "%s%s %s: %s", hop(c), phase, c->address, why);
+	conn_fail(c, ERR_UNAVAILABLE, &err);
 }
 
 /* -------------------------------------------------------------------------------------------- */
@@ -255,7 +188,7 @@ static int send_out(struct conn *c)
 	while (c->out_at < out.len && !c->write_error[0]) { /* each turn sends at least a byte */
 		struct str rest = { out.ptr + c->out_at, out.len - c->out_at };
 
-		s = io_write(c, rest, &done, &why, &broken);
+		s = conn_write(c, rest, &done, &why, &broken);
 		if (s == IO_WANT_READ || s == IO_WANT_WRITE)
 			return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
 		c->out_at += done;
@@ -265,7 +198,7 @@ static int send_out(struct conn *c)
 			STR_ARG(why.len ? buf_str(&why) : STR("connection closed")));
 		buf_release(&why);
 		if (!broken) {
-			fail_io(c, "tls", c->write_error);
+			conn_fail_io(c, "tls", c->write_error);
 			return -1;
 		}
 	}
@@ -298,9 +231,9 @@ static void on_eof(struct conn *c)
 		return;
 	}
 	if (c->write_error[0] && !c->req->parser.any) /* the write got the reason, not the read */
-		fail_io(c, "write", c->write_error);
+		conn_fail_io(c, "write", c->write_error);
 	else
-		fail_io(c, "read", err.msg);
+		conn_fail_io(c, "read", err.msg);
 }
 
 /* Gives the events to wait for, or -1: the connection is gone or parked. */
@@ -315,7 +248,7 @@ static int read_in(struct conn *c)
 	size_t n;
 
 	for (int i = 0; i < READS_PER_EVENT; i++) {
-		s = io_read(c, cl->scratch, sizeof(cl->scratch), &n, &why);
+		s = conn_read(c, cl->scratch, sizeof(cl->scratch), &n, &why);
 		if (s == IO_WANT_READ || s == IO_WANT_WRITE)
 			return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
 		if (s == IO_EOF) {
@@ -324,14 +257,14 @@ static int read_in(struct conn *c)
 		}
 		if (s == IO_FAILED) {
 			buf_add_char(&why, '\0');
-			fail_io(c, c->ssl ? "tls" : "read", buf_failed(&why) ? "read failed" : why.ptr);
+			conn_fail_io(c, c->ssl ? "tls" : "read", buf_failed(&why) ? "read failed" : why.ptr);
 			buf_release(&why);
 			return -1;
 		}
 		in = (struct str){ (const char *)cl->scratch, n };
 		rc = http_parser_feed(&c->req->parser, &in, &err);
 		if (rc) {
-			fail(c, rc, &err);
+			conn_fail(c, rc, &err);
 			return -1;
 		}
 		if (c->req->parser.state == PARSE_DONE) {
@@ -350,8 +283,8 @@ static void exchange_step(struct conn *c)
 
 	if (out < 0 || (in = read_in(c)) < 0)
 		return;
-	if (!watch(c, (short)(out | in)))
-		fail_io(c, "read", "cannot watch the socket");
+	if (!conn_watch(c, (short)(out | in)))
+		conn_fail_io(c, "read", "cannot watch the socket");
 }
 
 void conn_exchange(struct conn *c, struct http_request *r)
@@ -369,70 +302,103 @@ void conn_exchange(struct conn *c, struct http_request *r)
 /* -------------------------------------------------------------------------------------------- */
 /* Getting connected */
 
+/* Begins TLS with the proxy or, through its tunnel if there is one, with the target. */
+static void start_tls(struct conn *c, bool proxy)
+{
+	struct http_request *r = c->req;
+	uint64_t *id = proxy ? &c->key.proxy_tls_id : &c->key.tls_id;
+	struct tls_context context;
+	enum err_code rc;
+	struct err err;
+	SSL *ssl;
+
+	rc = tls_cache_get(c->client->tls, r->config, proxy || !r->foreign, &context, &err);
+	c->tls_name = proxy ? c->key.proxy_name.ptr : c->key.server_name.ptr;
+	if (!rc) /* the files may have changed while we connected */
+		*id = context.id;
+	if (!rc)
+		rc = tls_session(&context, c->fd, c->ssl, c->tls_name, &ssl, &err);
+	if (rc) {
+		err_wrap(&err, rc, "%stls %s", proxy ? "proxy " : "", c->address);
+		conn_fail(c, rc, &err);
+		return;
+	}
+	c->proxy_ssl = c->ssl;
+	c->ssl = ssl;
+	c->state = proxy ? CONN_PROXY_HANDSHAKE : CONN_HANDSHAKE;
+	shake_hands(c);
+}
+
+void conn_reached(struct conn *c)
+{
+	if (c->key.tls)
+		start_tls(c, false);
+	else
+		conn_exchange(c, c->req);
+}
+
+/* The proxy listens. It opens a tunnel, unless it reads URLs itself. */
+static void pass_proxy(struct conn *c)
+{
+	if (c->req->proxy.kind == HTTP_PROXY_SOCKS5 || c->key.tls)
+		tunnel_start(c);
+	else
+		conn_reached(c);
+}
+
 static void shake_hands(struct conn *c)
 {
 	struct buf why = { 0 };
-	enum io_status s;
-	bool broken;
-	int rc;
+	enum io_status s = conn_handshake(c, &why);
 
-	ERR_clear_error();
-	errno = 0;
-	rc = SSL_do_handshake(c->ssl);
-	if (rc == 1) {
-		conn_exchange(c, c->req);
+	if (s == IO_DONE) {
+		if (c->state == CONN_PROXY_HANDSHAKE)
+			pass_proxy(c);
+		else
+			conn_exchange(c, c->req);
 		return;
 	}
-	s = ssl_status(c, rc, errno, &why, &broken);
-	if ((s == IO_WANT_READ && watch(c, EV_READ)) || (s == IO_WANT_WRITE && watch(c, EV_WRITE)))
+	if ((s == IO_WANT_READ && conn_watch(c, EV_READ)) ||
+		(s == IO_WANT_WRITE && conn_watch(c, EV_WRITE)))
 		return;
 	buf_add_char(&why, '\0');
-	fail_io(c, "tls", buf_failed(&why) || !why.ptr[0] ? "connection closed" : why.ptr);
+	conn_fail_io(c, "tls", buf_failed(&why) || !why.ptr[0] ? "connection closed" : why.ptr);
 	buf_release(&why);
 }
 
 static void on_connected(struct conn *c)
 {
-	struct http_request *r = c->req;
-	struct tls_context context;
-	enum err_code rc;
-	struct err err;
 	int one = 1;
 
 	evtimer_del(c->timer);
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	c->client->connects++;
-	if (!c->key.tls) {
-		conn_exchange(c, r);
+	switch (c->req->proxy.kind) {
+	case HTTP_PROXY_NONE:
+		conn_reached(c);
 		return;
-	}
-	rc = tls_cache_get(c->client->tls, r->config, !r->foreign, &context, &err);
-	if (!rc && context.id != c->key.tls_id) /* the files changed while we connected */
-		c->key.tls_id = context.id;
-	if (!rc)
-		rc = tls_session(&context, c->fd, c->key.server_name.ptr, &c->ssl, &err);
-	if (rc) {
-		err_wrap(&err, rc, "tls %s", c->address);
-		fail(c, rc, &err);
+	case HTTP_PROXY_HTTPS:
+		start_tls(c, true);
 		return;
+	default:
+		pass_proxy(c);
 	}
-	c->state = CONN_HANDSHAKE;
-	shake_hands(c);
 }
 
 static void address_text(struct conn *c)
 {
 	struct http_address *a = &c->addresses[c->address_i];
 	char ip[INET6_ADDRSTRLEN] = "";
+	uint16_t port = c->req->proxy.kind ? c->req->proxy.port : c->req->url.port;
 
 	if (a->sa.any.sa_family == AF_INET6) {
 		inet_ntop(AF_INET6, &a->sa.in6.sin6_addr, ip, sizeof(ip));
-		snprintf(c->address, sizeof(c->address), "[%s]:%u", ip, c->key.port);
-		a->sa.in6.sin6_port = htons(c->key.port);
+		snprintf(c->address, sizeof(c->address), "[%s]:%u", ip, port);
+		a->sa.in6.sin6_port = htons(port);
 	} else {
 		inet_ntop(AF_INET, &a->sa.in.sin_addr, ip, sizeof(ip));
-		snprintf(c->address, sizeof(c->address), "%s:%u", ip, c->key.port);
-		a->sa.in.sin_port = htons(c->key.port);
+		snprintf(c->address, sizeof(c->address), "%s:%u", ip, port);
+		a->sa.in.sin_port = htons(port);
 	}
 }
 
@@ -440,8 +406,8 @@ static void address_text(struct conn *c)
 static void address_failed(struct conn *c, const char *why)
 {
 	if (c->address_i == 0)
-		err_set(&c->first_err, ERR_UNAVAILABLE, "connect %s: %s", c->address, why);
-	watch(c, 0);
+		err_set(&c->first_err, ERR_UNAVAILABLE, "%sconnect %s: %s", hop(c), c->address, why);
+	conn_watch(c, 0);
 	evtimer_del(c->timer);
 	if (c->fd >= 0)
 		close(c->fd);
@@ -458,7 +424,7 @@ static int start_connect(struct conn *c)
 	if (c->fd < 0)
 		return errno;
 	if (connect(c->fd, &a->sa.any, a->len) == 0 || errno == EINPROGRESS)
-		return watch(c, EV_WRITE) ? 0 : ENOMEM;
+		return conn_watch(c, EV_WRITE) ? 0 : ENOMEM;
 	return errno;
 }
 
@@ -470,7 +436,7 @@ static void connect_next(struct conn *c)
 	int e;
 
 	if (c->address_i == c->addresses_n) {
-		fail(c, ERR_UNAVAILABLE, &c->first_err);
+		conn_fail(c, ERR_UNAVAILABLE, &c->first_err);
 		return;
 	}
 	c->state = CONN_CONNECTING;
@@ -487,6 +453,12 @@ static void connect_next(struct conn *c)
 		timer_after(c->timer, share > CONNECT_NS_MIN ? share : CONNECT_NS_MIN);
 }
 
+/* Whom we connect to ourselves. */
+static const char *next_host(const struct http_request *r)
+{
+	return r->proxy.kind ? r->proxy.host.ptr : r->url.host.ptr;
+}
+
 static void on_resolved(
 	struct resolve_waiter *w, const struct http_address *v, size_t n, const char *problem)
 {
@@ -494,8 +466,8 @@ static void on_resolved(
 	struct err err;
 
 	if (!n) {
-		err_set(&err, ERR_UNAVAILABLE, "lookup %s: %s", c->key.host.ptr, problem);
-		fail(c, ERR_UNAVAILABLE, &err);
+		err_set(&err, ERR_UNAVAILABLE, "%slookup %s: %s", hop(c), next_host(c->req), problem);
+		conn_fail(c, ERR_UNAVAILABLE, &err);
 		return;
 	}
 	assert(c->state == CONN_RESOLVING && n <= HTTP_ADDRESSES_MAX);
@@ -520,8 +492,12 @@ static void on_io(evutil_socket_t fd, short what, void *ctx)
 		else
 			on_connected(c);
 		return;
+	case CONN_PROXY_HANDSHAKE:
 	case CONN_HANDSHAKE:
 		shake_hands(c);
+		return;
+	case CONN_TUNNEL:
+		tunnel_step(c);
 		return;
 	case CONN_ACTIVE:
 		exchange_step(c);
@@ -568,12 +544,15 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 	c->key = *key;
 	c->key.host = str_dup(&c->arena, key->host);
 	c->key.server_name = str_dup(&c->arena, key->server_name);
+	c->key.proxy = str_dup(&c->arena, key->proxy);
+	c->key.proxy_name = str_dup(&c->arena, key->proxy_name);
 	c->io = event_new(cl->base, -1, 0, on_io, c);
 	c->timer = evtimer_new(cl->base, on_timer, c);
-	if (!c->key.host.ptr || !c->key.server_name.ptr || !c->io || !c->timer) {
+	if (!c->key.host.ptr || !c->key.server_name.ptr || !c->key.proxy.ptr ||
+		!c->key.proxy_name.ptr || !c->io || !c->timer) {
 		err_nomem(&err, "connection");
-		fail(c, ERR_NOMEM, &err);
+		conn_fail(c, ERR_NOMEM, &err);
 		return;
 	}
-	lookup_start(cl->lookups, c->key.host.ptr, &c->waiter, on_resolved);
+	lookup_start(cl->lookups, next_host(r), &c->waiter, on_resolved);
 }

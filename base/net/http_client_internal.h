@@ -3,7 +3,10 @@
  *
  *	http_client.c          requests: the line, deadlines, redirects, delivery
  *	http_client_send.c     the bytes to send: headers, credentials, body
- *	http_client_conn.c     connections: addresses in turn, handshake, bytes, the pool
+ *	http_client_oauth2.c   tokens: requests wait for them, a server may refuse them
+ *	http_client_conn.c     connections: addresses in turn, handshake, the exchange, the pool
+ *	http_client_proxy.c    tunnels: CONNECT and SOCKS5
+ *	http_client_io.c       bytes of a connection, plain and TLS
  *	http_client_parse.c    bytes of a response to status, headers, body; touches no socket
  *	http_client_resolve.c  names to addresses, each asked once at a time
  *	http_client_tls.c      TLS contexts, kept per settings, made again when their files change
@@ -21,6 +24,8 @@
 #include <sys/socket.h>
 
 #include "base/net/http_client.h"
+#include "base/net/http_proxy.h"
+#include "base/net/http_token.h"
 
 struct event;
 
@@ -43,6 +48,12 @@ MUST_CHECK enum err_code http_url_parse(
 /* A reference as in a Location header. */
 MUST_CHECK enum err_code http_url_resolve(struct arena *a, const struct http_url *from,
 	struct str ref, struct http_url *out, struct err *err);
+/*
+ * HOST, HOST:PORT, [ADDRESS], [ADDRESS]:PORT. Gives the problem, or NULL. *host points into auth;
+ * *port stays where there is none.
+ */
+const char *http_authority_parse(struct str auth, struct str *host, uint16_t *port);
+struct str http_lower_dup(struct arena *a, struct str s); /* ASCII; ptr NULL: out of memory */
 bool http_url_same_origin(const struct http_url *a, const struct http_url *b);
 
 /* -------------------------------------------------------------------------------------------- */
@@ -148,9 +159,12 @@ void tls_cache_close(struct tls_cache *c);
  */
 MUST_CHECK enum err_code tls_cache_get(struct tls_cache *c, const struct http_config *config,
 	bool client_cert, struct tls_context *out, struct err *err);
-/* A session on fd that checks the peer against name. */
-MUST_CHECK enum err_code tls_session(
-	const struct tls_context *t, int fd, const char *name, SSL **out, struct err *err);
+/*
+ * A session on fd, or inside of another one that must outlive it, that checks the peer against
+ * name. through NULL: on fd.
+ */
+MUST_CHECK enum err_code tls_session(const struct tls_context *t, int fd, SSL *through,
+	const char *name, SSL **out, struct err *err);
 /* Prints SSL_get_error's and the error queue's reason of a failed call; errno is from that call. */
 void tls_describe(SSL *ssl, int ssl_error, int errno_value, const char *name, struct buf *out);
 
@@ -164,6 +178,37 @@ MUST_CHECK enum err_code request_authorize(struct http_request *r, struct err *e
 /* Refuses headers that change the framing: they would desynchronise the connection. */
 MUST_CHECK enum err_code request_check_headers(struct labels headers, struct err *err);
 MUST_CHECK enum err_code request_compose(struct http_request *r, struct err *err); /* into r->out */
+/* Chooses r->proxy for r->url; before request_compose. */
+MUST_CHECK enum err_code request_route(struct http_request *r, struct err *err);
+/* The value of a header: "Basic ...". ptr NULL: out of memory. */
+struct str http_basic_credentials(struct arena *a, struct str user, struct str password);
+bool header_is_in(struct labels headers, const char *name);
+void header_print(struct buf *b, struct str name, struct str value);
+/* A value, or its file's content without white space around it; files are read each time. */
+MUST_CHECK enum err_code http_read_secret(struct arena *a, struct str value, struct str file,
+	const char *what, struct str *out, struct err *err);
+
+/* -------------------------------------------------------------------------------------------- */
+/* Tunnels */
+
+#define SOCKS_ANSWER_BYTES_MAX (4u + 1 + 255 + 2)
+
+enum tunnel_phase { TUNNEL_CONNECT, TUNNEL_METHOD, TUNNEL_PASSWORD, TUNNEL_REQUEST };
+
+struct tunnel { /* that a proxy is opening */
+	const struct http_proxy *proxy;
+	const struct http_url *url; /* of the target */
+	enum tunnel_phase phase;
+	struct buf out; /* cleared when all of it is sent */
+	size_t out_at;
+	struct http_parser parser; /* of CONNECT's answer */
+	unsigned char in[SOCKS_ANSWER_BYTES_MAX]; /* of the phase's answer */
+	size_t in_n;
+	char target[300]; /* host:port */
+};
+
+/* Takes the proxy's bytes off the front of *in; what is to be sent next is in t->out. */
+MUST_CHECK enum err_code tunnel_feed(struct tunnel *t, struct str *in, bool *done, struct err *err);
 
 /* -------------------------------------------------------------------------------------------- */
 /* Connections */
@@ -173,13 +218,24 @@ MUST_CHECK enum err_code request_compose(struct http_request *r, struct err *err
 
 struct conn_key { /* connections with equal keys serve each other's requests */
 	bool tls;
-	struct str host;
+	struct str host; /* "": any, through a proxy that reads URLs */
 	uint16_t port;
 	uint64_t tls_id;
 	struct str server_name;
+	struct str proxy; /* all its settings; "": none */
+	uint64_t proxy_tls_id;
+	struct str proxy_name; /* that its certificate must be for */
 };
 
-enum conn_state { CONN_RESOLVING, CONN_CONNECTING, CONN_HANDSHAKE, CONN_ACTIVE, CONN_IDLE };
+enum conn_state {
+	CONN_RESOLVING,
+	CONN_CONNECTING,
+	CONN_PROXY_HANDSHAKE,
+	CONN_TUNNEL,
+	CONN_HANDSHAKE, /* from here on it is the target whom we talk to */
+	CONN_ACTIVE,
+	CONN_IDLE
+};
 
 struct conn {
 	struct http_client *client;
@@ -196,7 +252,10 @@ struct conn {
 	char address[64]; /* the one in use, as text with port */
 	struct err first_err; /* of the first address that failed */
 	int fd;
-	SSL *ssl;
+	SSL *ssl; /* what is read and written; NULL: the socket is */
+	SSL *proxy_ssl; /* what ssl is inside of; NULL: nothing */
+	const char *tls_name; /* that the peer of ssl must prove to be */
+	struct tunnel *tunnel; /* while it is being opened */
 	struct event *io, *timer;
 	short watching; /* EV_READ, EV_WRITE */
 	bool reused;
@@ -206,9 +265,12 @@ struct conn {
 TAILQ_HEAD(conn_list, conn);
 LIST_HEAD(conn_bucket, conn);
 
+enum request_state { REQUEST_IN_LINE, REQUEST_WAITING, REQUEST_ACTIVE, REQUEST_FINISHED };
+TAILQ_HEAD(request_list, http_request);
+
 struct http_request {
 	struct http_client *client;
-	TAILQ_ENTRY(http_request) link; /* of client->line, ->active or ->finished */
+	TAILQ_ENTRY(http_request) link; /* of client->line, a grant's, ->active or ->finished */
 	TAILQ_ENTRY(http_request) pieces_link; /* of client->pieces, while has_pieces */
 	struct arena arena;
 	http_done_fn done;
@@ -217,12 +279,18 @@ struct http_request {
 	const struct http_config *config;
 	const char *method;
 	struct str body, authorization;
+	struct http_token_id token_id; /* of oauth2, once it was looked for */
+	uint64_t token_serial; /* of the token in `authorization`; 0: none is there */
+	bool token_is_new; /* it was fetched while the request waited */
+	bool token_again; /* a server refused a token, and this is the second attempt */
 	struct labels headers;
 	size_t body_size_max;
 	int64_t start_ns, deadline_ns;
 	int64_t idle_timeout_ns, received_ns; /* when the last byte came */
 	struct event *deadline, *idle; /* idle is NULL where there is no such timeout */
 	struct http_url url;
+	struct http_proxy proxy; /* of the URL */
+	struct str proxy_key;
 	unsigned redirects;
 	bool foreign; /* a redirect left the first origin: nothing secret is sent any more */
 	bool has_pieces;
@@ -232,11 +300,13 @@ struct http_request {
 	struct conn *conn;
 	struct buf out;
 	struct http_parser parser;
-	enum { REQUEST_IN_LINE, REQUEST_ACTIVE, REQUEST_FINISHED } state;
+	enum request_state state;
+	struct request_list *list; /* that it is on */
 	enum err_code rc;
 	struct err err;
 };
-TAILQ_HEAD(request_list, http_request);
+
+struct grant;
 
 #define HTTP_SCRATCH_BYTES (64u << 10)
 
@@ -248,12 +318,14 @@ struct http_client {
 	struct event *kick;
 	struct request_list line, active, finished;
 	TAILQ_HEAD(, http_request) pieces; /* active ones whose body's bytes wait to be handed over */
+	TAILQ_HEAD(, grant) grants; /* tokens that requests wait for */
 	struct conn_list conns, idle;
 	struct conn_bucket pool[HTTP_POOL_BUCKETS];
 	struct lookups *lookups;
 	struct tls_cache *tls;
 	unsigned char scratch[HTTP_SCRATCH_BYTES]; /* for reading; one event at a time */
 	uint64_t connects, reuses;
+	bool closing;
 };
 
 /* A kept-alive connection for the key, proven alive, or NULL. */
@@ -264,11 +336,48 @@ void conn_exchange(struct conn *c, struct http_request *r); /* sends r->out and 
 void conn_park(struct conn *c); /* into the pool */
 void conn_close(struct conn *c);
 
+void conn_reached(struct conn *c); /* bytes go to the target now */
+bool conn_watch(struct conn *c, short what); /* false: out of memory */
+/* Closes the connection, and its request fails. */
+void conn_fail(struct conn *c, enum err_code rc, const struct err *err);
+void conn_fail_io(struct conn *c, const char *phase, const char *why);
+
+/* Asks the proxy for a tunnel; ends in conn_reached or conn_fail, perhaps before this returns. */
+void tunnel_start(struct conn *c);
+void tunnel_step(struct conn *c);
+void tunnel_end(struct conn *c); /* frees what it needed */
+
+enum io_status { IO_DONE, IO_WANT_READ, IO_WANT_WRITE, IO_EOF, IO_FAILED };
+
+enum io_status conn_read(struct conn *c, void *p, size_t n, size_t *done, struct buf *why);
+/* *broken: the socket failed; TLS may still have something to read. */
+enum io_status conn_write(
+	struct conn *c, struct str out, size_t *done, struct buf *why, bool *broken);
+enum io_status conn_handshake(struct conn *c, struct buf *why);
+
 /* Connections call these. Bytes came, perhaps some of the body. */
 void request_received(struct http_request *r);
 /* The request's connection is gone or parked after these. */
 void request_answered(struct http_request *r);
 /* stale: it was a kept-alive connection that ended before a byte of the answer. */
 void request_failed(struct http_request *r, enum err_code rc, const struct err *err, bool stale);
+
+/* To `finished`; its connection ends. */
+void request_finish(struct http_request *r, enum err_code rc, const struct err *err);
+void request_wait(struct http_request *r, struct request_list *list); /* out of the line */
+void request_in_line(struct http_request *r); /* again, with its authorization */
+
+/* -------------------------------------------------------------------------------------------- */
+/* Tokens */
+
+bool request_needs_token(const struct http_request *r);
+/* Sets its authorization, or lets it wait for the token. */
+MUST_CHECK enum err_code request_get_token(struct http_request *r, struct err *err);
+/* The answer refuses the token, and another attempt may help: it has no authorization then. */
+bool request_token_refused(struct http_request *r);
+void request_describe_wait(
+	const struct http_request *r, struct err *err); /* ended by its deadline */
+void grants_cancel(struct http_client *c, const struct err *err); /* the requests that wait end */
+void grants_close(struct http_client *c); /* when no request is left */
 
 #endif

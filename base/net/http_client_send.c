@@ -17,11 +17,8 @@ static bool in_list(struct str name, const char *const *list)
 	return false;
 }
 
-/*
- * A value, or its file's content, read each time since secrets rotate. White space around it goes.
- */
-static enum err_code read_secret(struct arena *a, struct str value, struct str file,
-	const char *what, struct str *out, struct err *err)
+enum err_code http_read_secret(struct arena *a, struct str value, struct str file, const char *what,
+	struct str *out, struct err *err)
 {
 	struct buf b = { 0 };
 	enum err_code rc = ERR_OK;
@@ -46,31 +43,37 @@ static enum err_code read_secret(struct arena *a, struct str value, struct str f
 	return rc;
 }
 
+struct str http_basic_credentials(struct arena *a, struct str user, struct str password)
+{
+	size_t n = user.len + 1 + password.len;
+	char *pair = arena_alloc_raw(a, n, 1), *text = arena_alloc_raw(a, 6 + (n + 2) / 3 * 4 + 1, 1);
+
+	if (!pair || !text)
+		return (struct str){ NULL, 0 };
+	memcpy(pair, user.ptr, user.len);
+	pair[user.len] = ':';
+	memcpy(pair + user.len + 1, password.ptr, password.len);
+	memcpy(text, "Basic ", 6);
+	n = (size_t)EVP_EncodeBlock((unsigned char *)text + 6, (const unsigned char *)pair, (int)n);
+	return (struct str){ text, 6 + n };
+}
+
 static enum err_code basic_auth(struct http_request *r, struct str *out, struct err *err)
 {
 	const struct http_config *c = r->config;
 	struct str user, password;
 	enum err_code rc;
-	char *pair, *text;
-	size_t n;
 
-	rc = read_secret(
+	rc = http_read_secret(
 		&r->arena, c->username, c->username_file, "basic auth username file", &user, err);
 	if (rc)
 		return rc;
-	rc = read_secret(
+	rc = http_read_secret(
 		&r->arena, c->password, c->password_file, "basic auth password file", &password, err);
 	if (rc)
 		return rc;
-	n = user.len + 1 + password.len;
-	pair = arena_printf(&r->arena, STR_FMT ":" STR_FMT, STR_ARG(user), STR_ARG(password));
-	text = arena_alloc_raw(&r->arena, 6 + (n + 2) / 3 * 4 + 1, 1);
-	if (!pair || !text)
-		return arena_fail(&r->arena, "request", err);
-	memcpy(text, "Basic ", 6);
-	n = (size_t)EVP_EncodeBlock((unsigned char *)text + 6, (const unsigned char *)pair, (int)n);
-	*out = (struct str){ text, 6 + n };
-	return ERR_OK;
+	*out = http_basic_credentials(&r->arena, user, password);
+	return out->ptr ? ERR_OK : arena_fail(&r->arena, "request", err);
 }
 
 enum err_code request_authorize(struct http_request *r, struct err *err)
@@ -86,7 +89,7 @@ enum err_code request_authorize(struct http_request *r, struct err *err)
 		return basic_auth(r, &r->authorization, err);
 	if (!c->has_authorization)
 		return ERR_OK;
-	rc = read_secret(&r->arena, c->credentials, c->credentials_file,
+	rc = http_read_secret(&r->arena, c->credentials, c->credentials_file,
 		"authorization credentials file", &credentials, err);
 	if (rc)
 		return rc;
@@ -118,7 +121,7 @@ enum err_code request_check_headers(struct labels headers, struct err *err)
 	return ERR_OK;
 }
 
-static bool has_header(struct labels headers, const char *name)
+bool header_is_in(struct labels headers, const char *name)
 {
 	for (size_t i = 0; i < headers.n; i++)
 		if (str_eq_nocase(headers.v[i].name, str_of(name)))
@@ -126,7 +129,7 @@ static bool has_header(struct labels headers, const char *name)
 	return false;
 }
 
-static void add_header(struct buf *b, struct str name, struct str value)
+void header_print(struct buf *b, struct str name, struct str value)
 {
 	buf_add_str(b, name);
 	buf_add(b, ": ", 2);
@@ -142,7 +145,7 @@ static void add_headers(struct buf *b, struct labels headers, bool foreign)
 
 	for (size_t i = 0; i < headers.n; i++)
 		if (!foreign || in_list(headers.v[i].name, harmless))
-			add_header(b, headers.v[i].name, headers.v[i].value);
+			header_print(b, headers.v[i].name, headers.v[i].value);
 }
 
 static enum err_code add_file_headers(struct http_request *r, struct err *err)
@@ -152,27 +155,66 @@ static enum err_code add_file_headers(struct http_request *r, struct err *err)
 	enum err_code rc;
 
 	for (size_t i = 0; i < files.n && !r->foreign; i++) {
-		rc = read_secret(&r->arena, STR(""), files.v[i].value, "http header file", &value, err);
+		rc = http_read_secret(
+			&r->arena, STR(""), files.v[i].value, "http header file", &value, err);
 		if (rc)
 			return rc;
-		add_header(&r->out, files.v[i].name, value);
+		header_print(&r->out, files.v[i].name, value);
 	}
 	return ERR_OK;
+}
+
+enum err_code request_route(struct http_request *r, struct err *err)
+{
+	const struct http_proxy *p = &r->proxy;
+	struct buf key = { 0 };
+	enum err_code rc;
+
+	r->proxy = (struct http_proxy){ 0 };
+	r->proxy_key = STR("");
+	if (!r->config)
+		return ERR_OK;
+	rc = http_proxy_choose(
+		&r->arena, &r->config->proxy, r->url.tls, r->url.host, r->url.port, &r->proxy, err);
+	if (rc || !p->kind)
+		return rc;
+	buf_printf(&key, "%d %d %u ", p->kind, p->has_user, p->port);
+	buf_add_lenstr(&key, p->host);
+	buf_add_lenstr(&key, p->user);
+	buf_add_lenstr(&key, p->password);
+	for (size_t i = 0; r->url.tls && i < r->config->proxy.connect_headers.n; i++) {
+		buf_add_lenstr(&key, r->config->proxy.connect_headers.v[i].name);
+		buf_add_lenstr(&key, r->config->proxy.connect_headers.v[i].value);
+	}
+	r->proxy_key = str_dup(&r->arena, buf_str(&key));
+	rc = buf_failed(&key) || !r->proxy_key.ptr ? arena_fail(&r->arena, "request", err) : ERR_OK;
+	buf_release(&key);
+	return rc;
 }
 
 enum err_code request_compose(struct http_request *r, struct err *err)
 {
 	bool body = r->body.len || strcmp(r->method, "POST") == 0 || strcmp(r->method, "PUT") == 0;
+	/* a proxy that is no tunnel reads the URL */
+	bool whole = !r->url.tls &&
+		(r->proxy.kind == HTTP_PROXY_HTTP || r->proxy.kind == HTTP_PROXY_HTTPS);
 	struct buf *b = &r->out;
+	struct str auth;
 	enum err_code rc;
 
 	buf_clear(b);
-	buf_printf(b, "%s %s HTTP/1.1\r\n", r->method, r->url.target.ptr);
-	add_header(b, STR("Host"), r->url.authority);
-	if (!has_header(r->headers, "user-agent"))
-		add_header(b, STR("User-Agent"), str_of(r->client->user_agent));
-	if (r->authorization.len && !r->foreign && !has_header(r->headers, "authorization"))
-		add_header(b, STR("Authorization"), r->authorization);
+	buf_printf(b, "%s %s HTTP/1.1\r\n", r->method, whole ? r->url.text : r->url.target.ptr);
+	header_print(b, STR("Host"), r->url.authority);
+	if (!header_is_in(r->headers, "user-agent"))
+		header_print(b, STR("User-Agent"), str_of(r->client->user_agent));
+	if (r->authorization.len && !r->foreign && !header_is_in(r->headers, "authorization"))
+		header_print(b, STR("Authorization"), r->authorization);
+	if (whole && r->proxy.has_user) {
+		auth = http_basic_credentials(&r->arena, r->proxy.user, r->proxy.password);
+		if (!auth.ptr)
+			return arena_fail(&r->arena, "request", err);
+		header_print(b, STR("Proxy-Authorization"), auth);
+	}
 	if (body)
 		buf_printf(b, "Content-Length: %zu\r\n", r->body.len);
 	if (r->config && !r->foreign)

@@ -468,17 +468,21 @@ static bool expect_name(SSL *ssl, const char *name)
 }
 
 enum err_code tls_session(
-	const struct tls_context *t, int fd, const char *name, SSL **out, struct err *err)
+	const struct tls_context *t, int fd, SSL *through, const char *name, SSL **out, struct err *err)
 {
 	SSL *ssl = SSL_new(t->ctx);
-	BIO *bio = ssl ? BIO_new(bio_method) : NULL;
+	BIO *bio = ssl ? BIO_new(through ? BIO_f_ssl() : bio_method) : NULL;
 
 	if (!bio) {
 		SSL_free(ssl);
 		return err_set(err, ERR_NOMEM, "%s", last_problem());
 	}
-	BIO_set_data(bio, (void *)(intptr_t)fd);
-	BIO_set_init(bio, 1);
+	if (through) {
+		BIO_set_ssl(bio, through, BIO_NOCLOSE);
+	} else {
+		BIO_set_data(bio, (void *)(intptr_t)fd);
+		BIO_set_init(bio, 1);
+	}
 	SSL_set_bio(ssl, bio, bio);
 	if (!expect_name(ssl, name)) {
 		SSL_free(ssl);

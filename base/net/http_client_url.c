@@ -39,7 +39,7 @@ static size_t span_to(struct str s, const char *stops)
 	return i;
 }
 
-static struct str lower_dup(struct arena *a, struct str s)
+struct str http_lower_dup(struct arena *a, struct str s)
 {
 	char *p = arena_strndup(a, s.ptr, s.len);
 	size_t i;
@@ -79,40 +79,37 @@ static bool host_valid(struct str host)
 	return true;
 }
 
-/* HOST, HOST:PORT, [ADDRESS], [ADDRESS]:PORT */
-static enum err_code parse_authority(
-	struct str text, struct str auth, struct http_url *u, struct err *err)
+const char *http_authority_parse(struct str auth, struct str *host, uint16_t *port)
 {
 	size_t end = span_to(auth, ":");
 	struct in6_addr in6;
-	uint64_t port;
+	uint64_t number;
 	char ip[64];
 
 	if (auth.len && auth.ptr[0] == '[') {
 		end = span_to(auth, "]");
 		if (end == auth.len || end - 1 >= sizeof(ip))
-			return bad_url(text, err, "missing ']' in host");
-		u->host = cut(auth, 1, end);
-		memcpy(ip, u->host.ptr, u->host.len);
-		ip[u->host.len] = '\0';
-		if (inet_pton(AF_INET6, ip, &in6) != 1)
-			return bad_url(text, err, "not an IPv6 address in brackets");
+			return "missing ']' in host";
+		*host = cut(auth, 1, end);
+		memcpy(ip, host->ptr, host->len);
+		ip[host->len] = '\0';
+		if (strlen(ip) != host->len || inet_pton(AF_INET6, ip, &in6) != 1)
+			return "not an IPv6 address in brackets";
 		end++;
 	} else {
-		u->host = cut(auth, 0, end);
-		if (!u->host.len)
-			return bad_url(text, err, "no host");
-		if (!host_valid(u->host))
-			return bad_url(text, err, "invalid character in host name");
+		*host = cut(auth, 0, end);
+		if (!host->len)
+			return "no host";
+		if (!host_valid(*host))
+			return "invalid character in host name";
 	}
-	u->port = u->tls ? 443 : 80;
 	if (end == auth.len || (auth.ptr[end] == ':' && end + 1 == auth.len))
-		return ERR_OK;
-	if (auth.ptr[end] != ':' || !str_to_u64(cut(auth, end + 1, auth.len), &port) || !port ||
-		port > 65535)
-		return bad_url(text, err, "invalid port");
-	u->port = (uint16_t)port;
-	return ERR_OK;
+		return NULL;
+	if (auth.ptr[end] != ':' || !str_to_u64(cut(auth, end + 1, auth.len), &number) || !number ||
+		number > 65535)
+		return "invalid port";
+	*port = (uint16_t)number;
+	return NULL;
 }
 
 enum err_code http_url_parse(
@@ -120,7 +117,7 @@ enum err_code http_url_parse(
 {
 	struct http_url u = { 0 };
 	struct str rest, auth;
-	enum err_code rc;
+	const char *why;
 	size_t n;
 
 	if (text.len > HTTP_URL_BYTES_MAX)
@@ -135,10 +132,11 @@ enum err_code http_url_parse(
 		return err_set(err, ERR_INVALID,
 			"invalid URL: user information in a URL is not supported, "
 			"use basic_auth");
-	if ((rc = parse_authority(text, auth, &u, err)))
-		return rc;
-	u.host = lower_dup(a, u.host);
-	u.authority = lower_dup(a, auth);
+	u.port = u.tls ? 443 : 80;
+	if ((why = http_authority_parse(auth, &u.host, &u.port)))
+		return bad_url(text, err, why);
+	u.host = http_lower_dup(a, u.host);
+	u.authority = http_lower_dup(a, auth);
 	rest = cut(rest, n, rest.len);
 	u.target = encode_target(a, cut(rest, 0, span_to(rest, "#")));
 	if (!u.host.ptr || !u.authority.ptr || !u.target.ptr)

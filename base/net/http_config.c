@@ -217,34 +217,12 @@ enum err_code http_config_tls(
 	return ERR_OK;
 }
 
-/* -------------------------------------------------------------------------------------------- */
-/* Not supported */
-
-enum err_code http_config_oauth2(
-	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
-{
-	return yaml_err(n, err, ERR_UNSUPPORTED, "oauth2 is not supported");
-}
-
 enum err_code http_config_http2(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	if (strcmp(yaml_tag(n), "!!bool") != 0)
 		return yaml_err(n, err, ERR_INVALID, "enable_http2 must be true or false");
 	return ERR_OK;
-}
-
-/* "" and false ask for nothing, so they are fine. */
-enum err_code http_config_proxy(
-	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
-{
-	static const char *const nothing[] = { "", "false", "no", "off" };
-
-	for (size_t i = 0; i < COUNT(nothing); i++)
-		if (n->kind == YAML_SCALAR && str_is(n->text, nothing[i]))
-			return ERR_OK;
-	return yaml_err(n, err, ERR_UNSUPPORTED, STR_FMT " is not supported",
-		STR_ARG(n->key ? n->key->text : STR("proxy")));
 }
 
 /* -------------------------------------------------------------------------------------------- */
@@ -383,7 +361,7 @@ static bool is_set(const struct yaml_node *n, const char *field)
 	return !yaml_is_null(v) && (v->kind != YAML_SCALAR || v->text.len);
 }
 
-static enum err_code make_absolute(struct yaml_ctx *ctx, struct str *path, struct err *err)
+enum err_code http_config_make_absolute(struct yaml_ctx *ctx, struct str *path, struct err *err)
 {
 	char *p;
 
@@ -409,25 +387,27 @@ enum err_code http_config_check(
 	if (token && token_file)
 		return yaml_err(yaml_get(n, "bearer_token_file"), err, ERR_INVALID,
 			"at most one of bearer_token & bearer_token_file must be configured");
-	if (c->has_basic_auth && bearer_given)
-		return yaml_err(yaml_get(n, "basic_auth"), err, ERR_INVALID,
+	if ((c->has_basic_auth || c->oauth2) && bearer_given)
+		return yaml_err(yaml_get(n, c->oauth2 ? "oauth2" : "basic_auth"), err, ERR_INVALID,
 			"at most one of basic_auth, oauth2, bearer_token & bearer_token_file must be "
 			"configured");
 	if (auth && bearer_given)
 		return yaml_err(yaml_get(n, "authorization"), err, ERR_INVALID,
 			"authorization is not compatible with bearer_token & bearer_token_file");
-	if (c->has_basic_auth && c->has_authorization)
-		return yaml_err(yaml_get(n, "authorization"), err, ERR_INVALID,
-			"at most one of basic_auth, oauth2 & authorization must be configured");
+	if (c->has_basic_auth + c->has_authorization + (c->oauth2 != NULL) > 1)
+		return yaml_err(yaml_get(n, c->has_authorization ? "authorization" : "oauth2"), err,
+			ERR_INVALID, "at most one of basic_auth, oauth2 & authorization must be configured");
+	if ((rc = http_config_check_proxy(ctx, n, &c->proxy, err)))
+		return rc;
 	for (size_t i = 0; i < COUNT(paths); i++)
-		if ((rc = make_absolute(ctx, paths[i], err)))
+		if ((rc = http_config_make_absolute(ctx, paths[i], err)))
 			return rc;
 	files = arena_array(ctx->arena, struct label, c->header_files.n);
 	if (!files)
 		return arena_fail(ctx->arena, "configuration", err);
 	for (size_t i = 0; i < c->header_files.n; i++) {
 		files[i] = c->header_files.v[i];
-		if ((rc = make_absolute(ctx, &files[i].value, err)))
+		if ((rc = http_config_make_absolute(ctx, &files[i].value, err)))
 			return rc;
 	}
 	c->header_files.v = files;
@@ -473,6 +453,76 @@ enum err_code http_config_check_files(const struct http_config *c, struct err *e
 	for (size_t i = 0; i < c->header_files.n; i++)
 		if ((rc = check_file("http header file", c->header_files.v[i].value, err)))
 			return rc;
+	if (!c->oauth2)
+		return ERR_OK;
+	if ((rc = check_file("oauth2 client secret file", c->oauth2->client_secret_file, err)))
+		return rc;
+	rc = http_config_check_files(&c->oauth2->http, err);
+	return rc ? err_wrap(err, rc, "oauth2") : ERR_OK;
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* Copies and comparison */
+
+static void encode_labels(struct buf *out, struct labels ls)
+{
+	buf_add_varint(out, ls.n);
+	for (size_t i = 0; i < ls.n; i++) {
+		buf_add_lenstr(out, ls.v[i].name);
+		buf_add_lenstr(out, ls.v[i].value);
+	}
+}
+
+void http_config_encode(struct buf *out, const struct http_config *c)
+{
+	const struct str texts[] = { c->username, c->username_file, c->password, c->password_file,
+		c->auth_type, c->credentials, c->credentials_file, c->tls_ca, c->tls_ca_file, c->tls_cert,
+		c->tls_cert_file, c->tls_key, c->tls_key_file, c->tls_server_name, c->tls_min_version,
+		c->tls_max_version, c->proxy.url, c->proxy.no_proxy };
+	const bool flags[] = { c->has_basic_auth, c->has_authorization, c->tls_insecure_skip_verify,
+		c->follow_redirects, c->proxy.from_environment, c->oauth2 != NULL };
+
+	for (size_t i = 0; i < COUNT(texts); i++)
+		buf_add_lenstr(out, texts[i]);
+	for (size_t i = 0; i < COUNT(flags); i++)
+		buf_add_char(out, flags[i] ? '1' : '0');
+	encode_labels(out, c->headers);
+	encode_labels(out, c->header_files);
+	encode_labels(out, c->proxy.connect_headers);
+	if (c->oauth2)
+		http_oauth2_encode(out, c->oauth2);
+}
+
+void http_oauth2_encode(struct buf *out, const struct http_oauth2 *o)
+{
+	const struct str texts[] = { o->client_id, o->client_secret, o->client_secret_file,
+		o->token_url, o->scope };
+
+	for (size_t i = 0; i < COUNT(texts); i++)
+		buf_add_lenstr(out, texts[i]);
+	encode_labels(out, o->endpoint_params);
+	http_config_encode(out, &o->http);
+}
+
+enum err_code http_oauth2_dup(
+	struct arena *a, const struct http_oauth2 *o, struct http_oauth2 *out, struct err *err)
+{
+	struct http_oauth2 copy = *o;
+	struct str *const strings[] = { &copy.client_id, &copy.client_secret, &copy.client_secret_file,
+		&copy.token_url, &copy.scope };
+	enum err_code rc;
+
+	for (size_t i = 0; i < COUNT(strings); i++) {
+		*strings[i] = str_dup(a, *strings[i]);
+		if (!strings[i]->ptr)
+			return arena_fail(a, "HTTP settings", err);
+	}
+	copy.endpoint_params = labels_dup(a, o->endpoint_params);
+	if (copy.endpoint_params.n && !copy.endpoint_params.v)
+		return arena_fail(a, "HTTP settings", err);
+	if ((rc = http_config_dup(a, &o->http, &copy.http, err)))
+		return rc;
+	*out = copy;
 	return ERR_OK;
 }
 
@@ -483,7 +533,10 @@ enum err_code http_config_dup(
 	struct str *const strings[] = { &copy.username, &copy.username_file, &copy.password,
 		&copy.password_file, &copy.auth_type, &copy.credentials, &copy.credentials_file,
 		&copy.tls_ca, &copy.tls_ca_file, &copy.tls_cert, &copy.tls_cert_file, &copy.tls_key,
-		&copy.tls_key_file, &copy.tls_server_name, &copy.tls_min_version, &copy.tls_max_version };
+		&copy.tls_key_file, &copy.tls_server_name, &copy.tls_min_version, &copy.tls_max_version,
+		&copy.proxy.url, &copy.proxy.no_proxy };
+	struct http_oauth2 *oauth2;
+	enum err_code rc;
 
 	for (size_t i = 0; i < COUNT(strings); i++) {
 		*strings[i] = str_dup(a, *strings[i]);
@@ -492,8 +545,17 @@ enum err_code http_config_dup(
 	}
 	copy.headers = labels_dup(a, c->headers);
 	copy.header_files = labels_dup(a, c->header_files);
-	if ((copy.headers.n && !copy.headers.v) || (copy.header_files.n && !copy.header_files.v))
+	copy.proxy.connect_headers = labels_dup(a, c->proxy.connect_headers);
+	if ((copy.headers.n && !copy.headers.v) || (copy.header_files.n && !copy.header_files.v) ||
+		(copy.proxy.connect_headers.n && !copy.proxy.connect_headers.v))
 		return arena_fail(a, "HTTP settings", err);
+	if (c->oauth2) {
+		if (!(oauth2 = arena_new(a, struct http_oauth2)))
+			return arena_fail(a, "HTTP settings", err);
+		if ((rc = http_oauth2_dup(a, c->oauth2, oauth2, err)))
+			return rc;
+		copy.oauth2 = oauth2;
+	}
 	*out = copy;
 	return ERR_OK;
 }

@@ -1,8 +1,7 @@
 /*
- * HTTP client configuration as Prometheus writes it: basic_auth, authorization,
- * bearer_token(_file), tls_config, follow_redirects, http_headers; clear errors for oauth2 and
- * proxies, which are not supported. The fields are inline in a scrape config, so this is a decoder
- * over its mapping.
+ * HTTP client configuration as Prometheus writes it: basic_auth, authorization, oauth2,
+ * bearer_token(_file), tls_config, follow_redirects, proxies, http_headers. The fields are inline
+ * in a scrape config, so this is a decoder over its mapping.
  */
 #ifndef BASE_NET_HTTP_CONFIG_H
 #define BASE_NET_HTTP_CONFIG_H
@@ -17,6 +16,18 @@
 	{ \
 		name, YAML_CUSTOM, (at), NULL, decode, help, 0 \
 	}
+/* The same for struct http_proxy_config. */
+#define HTTP_PROXY_FIELDS(at) \
+	{ "proxy_url", YAML_STRING, (at) + offsetof(struct http_proxy_config, url), NULL, NULL, \
+		"URL of a proxy", 0 }, \
+		{ "no_proxy", YAML_STRING, (at) + offsetof(struct http_proxy_config, no_proxy), NULL, \
+			NULL, "hosts that take no proxy", 0 }, \
+		{ "proxy_from_environment", YAML_BOOL, \
+			(at) + offsetof(struct http_proxy_config, from_environment), NULL, NULL, \
+			"proxies as the environment names them", 0 }, \
+		HTTP_CONFIG_CUSTOM("proxy_connect_header", \
+			(at) + offsetof(struct http_proxy_config, connect_headers), \
+			http_config_connect_header, "headers of CONNECT")
 #define HTTP_CONFIG_FIELDS(at) \
 	HTTP_CONFIG_CUSTOM("basic_auth", at, http_config_basic_auth, "user name and password"), \
 		HTTP_CONFIG_CUSTOM( \
@@ -24,23 +35,32 @@
 		HTTP_CONFIG_CUSTOM("bearer_token", at, http_config_bearer_token, "bearer token"), \
 		HTTP_CONFIG_CUSTOM( \
 			"bearer_token_file", at, http_config_bearer_token_file, "file with one"), \
-		HTTP_CONFIG_CUSTOM("oauth2", at, http_config_oauth2, "not supported"), \
+		HTTP_CONFIG_CUSTOM("oauth2", at, http_config_oauth2, "tokens of a token server"), \
 		HTTP_CONFIG_CUSTOM("tls_config", at, http_config_tls, "TLS settings"), \
 		{ "follow_redirects", YAML_BOOL, (at) + offsetof(struct http_config, follow_redirects), \
 			NULL, NULL, "follow HTTP redirects", 0 }, \
 		HTTP_CONFIG_CUSTOM("enable_http2", at, http_config_http2, "accepted; HTTP/1.1 is spoken"), \
-		HTTP_CONFIG_CUSTOM("proxy_url", at, http_config_proxy, "not supported"), \
-		HTTP_CONFIG_CUSTOM("no_proxy", at, http_config_proxy, "not supported"), \
-		HTTP_CONFIG_CUSTOM("proxy_from_environment", at, http_config_proxy, "not supported"), \
+		HTTP_PROXY_FIELDS((at) + offsetof(struct http_config, proxy)), \
 		HTTP_CONFIG_CUSTOM("http_headers", at, http_config_headers, "headers to send")
 
 void http_config_defaults(struct http_config *c);
 /* After decoding: checks Prometheus's exclusions, and makes file paths relative to ctx->dir. */
 MUST_CHECK enum err_code http_config_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct http_config *c, struct err *err);
+/* Prometheus's exclusions of the proxy's fields; http_config_check does it for those of c. */
+MUST_CHECK enum err_code http_config_check_proxy(struct yaml_ctx *ctx, const struct yaml_node *n,
+	const struct http_proxy_config *c, struct err *err);
+/* A path relative to ctx->dir becomes absolute; "" stays. */
+MUST_CHECK enum err_code http_config_make_absolute(
+	struct yaml_ctx *ctx, struct str *path, struct err *err);
+/* Every setting, so that equal bytes are equal settings. The bytes hold secrets. */
+void http_config_encode(struct buf *out, const struct http_config *c);
+void http_oauth2_encode(struct buf *out, const struct http_oauth2 *o);
 /* A deep copy in the arena. */
 MUST_CHECK enum err_code http_config_dup(
 	struct arena *a, const struct http_config *c, struct http_config *out, struct err *err);
+MUST_CHECK enum err_code http_oauth2_dup(
+	struct arena *a, const struct http_oauth2 *o, struct http_oauth2 *out, struct err *err);
 /* Checks that its files exist and can be read; for `check config`. */
 MUST_CHECK enum err_code http_config_check_files(const struct http_config *c, struct err *err);
 
@@ -55,7 +75,8 @@ enum err_code http_config_bearer_token_file(
 enum err_code http_config_oauth2(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
 enum err_code http_config_tls(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
 enum err_code http_config_http2(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
-enum err_code http_config_proxy(struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
+enum err_code http_config_connect_header(
+	struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
 enum err_code http_config_headers(
 	struct yaml_ctx *, const struct yaml_node *, void *, struct err *);
 

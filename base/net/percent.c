@@ -81,7 +81,7 @@ static int decoded(const char *p, size_t len)
 	return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
-size_t percent_decode_form(char *out, struct str s)
+static size_t decode(char *out, struct str s, char plus)
 {
 	size_t n = 0;
 
@@ -92,8 +92,18 @@ size_t percent_decode_form(char *out, struct str s)
 			out[n++] = (char)c;
 			i += 2;
 		} else {
-			out[n++] = s.ptr[i] == '+' ? ' ' : s.ptr[i];
+			out[n++] = s.ptr[i] == '+' ? plus : s.ptr[i];
 		}
 	}
 	return n;
+}
+
+size_t percent_decode(char *out, struct str s)
+{
+	return decode(out, s, '+');
+}
+
+size_t percent_decode_form(char *out, struct str s)
+{
+	return decode(out, s, ' ');
 }

@@ -25,7 +25,9 @@ void percent_encode(struct buf *out, struct str s, enum percent_part part);
 /* out: 3 * s.len bytes. Returns the length. */
 size_t percent_encode_to(char *out, struct str s, enum percent_part part);
 
-/* Decodes a form: "+" is a space. out: s.len bytes, may be s.ptr itself. Returns the length. */
+/* out: s.len bytes, may be s.ptr itself. Returns the length. */
+size_t percent_decode(char *out, struct str s);
+/* The same for a form, where "+" is a space. */
 size_t percent_decode_form(char *out, struct str s);
 
 #endif

@@ -28,6 +28,7 @@ static const struct license table[] = {
 	{ "libyaml", "MIT", "Ingy döt Net and Kirill Simonov", "reads YAML" },
 	{ "Nettle, Hogweed", "LGPL-3.0-or-later or GPL-2.0-or-later", "Niels Möller and others",
 		"cryptography for GnuTLS" },
+	{ "nghttp2", "MIT", "Tatsuhiro Tsujikawa and others", "HTTP/2 of the gRPC server" },
 	{ "OpenSSL", "Apache-2.0", "The OpenSSL Project Authors", "TLS of the scraper" },
 	{ "preact", "MIT", "Jason Miller", "the page" },
 	{ "protobuf-c", "BSD-2-Clause", "Dave Benson and the protobuf-c authors", "messages" },

@@ -11,6 +11,9 @@ static struct flag table[] = {
 	{ "config.file", FLAG_STRING, &opt.config_file, "epimetheus.yml", "Configuration file." },
 	{ "web.listen-address", FLAG_STRING, &opt.listen_address, "0.0.0.0:7272",
 		"Address to listen on for the page and the API." },
+	{ "web.otlp-grpc-listen-address", FLAG_STRING, &opt.otlp_grpc_listen_address, "",
+		"Address to listen on for OTLP profiles over gRPC, 4317 by convention; needs "
+		"--web.enable-ingest. Default: off." },
 	{ "web.external-url", FLAG_STRING, &opt.external_url, "",
 		"URL under which this server is reached from outside, for links back to it." },
 	{ "web.route-prefix", FLAG_STRING, &opt.route_prefix, NULL,

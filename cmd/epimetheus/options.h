@@ -9,7 +9,8 @@
 
 struct options {
 	const char *config_file;
-	const char *listen_address, *external_url, *route_prefix, *web_config_file, *cors_origin;
+	const char *listen_address, *otlp_grpc_listen_address, *external_url, *route_prefix,
+		*web_config_file, *cors_origin;
 	uint64_t connections_max;
 	struct flag_list allowed_hosts;
 	int64_t read_timeout_ns, body_timeout_ns;

@@ -286,12 +286,14 @@ static enum err_code open_web(struct server *s, struct err *err)
 	const struct options *o = &s->o;
 	const struct web_options w = {
 		.listen_address = o->listen_address,
+		.otlp_grpc_listen_address = o->otlp_grpc_listen_address,
 		.external_url = o->external_url,
 		.route_prefix = o->route_prefix,
 		.config_file = o->web_config_file,
 		.cors_origin = o->cors_origin,
 		.allowed_hosts = &s->o.allowed_hosts,
 		.lookback_ns = o->lookback_ns,
+		.retention_ns = o->retention_ns,
 		.connections_max = o->connections_max,
 		.read_timeout_ns = o->read_timeout_ns,
 		.body_timeout_ns = o->body_timeout_ns,
@@ -395,6 +397,9 @@ enum err_code server_open(const struct options *o, struct server **out, struct e
 	log_info("main", "ready", LOG_S("scheme", web_scheme(s->web)),
 		LOG_S("address", o->listen_address), LOG_I("port", web_port(s->web)),
 		LOG_S("prefix", web_prefix(s->web)));
+	if (web_grpc_port(s->web))
+		log_info("main", "OTLP over gRPC", LOG_S("address", o->otlp_grpc_listen_address),
+			LOG_I("port", web_grpc_port(s->web)));
 	*out = s;
 	return ERR_OK;
 fail:

@@ -12,33 +12,6 @@
 /* -------------------------------------------------------------------------------------------- */
 /* Identity */
 
-static void add_labels(struct buf *b, struct labels ls)
-{
-	buf_add_varint(b, ls.n);
-	for (size_t i = 0; i < ls.n; i++) {
-		buf_add_lenstr(b, ls.v[i].name);
-		buf_add_lenstr(b, ls.v[i].value);
-	}
-}
-
-/* Every setting, so that equal bytes are equal settings. */
-static void add_http(struct buf *b, const struct http_config *c)
-{
-	const struct str texts[] = { c->username, c->username_file, c->password, c->password_file,
-		c->auth_type, c->credentials, c->credentials_file, c->tls_ca, c->tls_ca_file, c->tls_cert,
-		c->tls_cert_file, c->tls_key, c->tls_key_file, c->tls_server_name, c->tls_min_version,
-		c->tls_max_version };
-	const bool flags[] = { c->has_basic_auth, c->has_authorization, c->tls_insecure_skip_verify,
-		c->follow_redirects };
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
-		buf_add_lenstr(b, texts[i]);
-	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
-		buf_add_char(b, flags[i] ? '1' : '0');
-	add_labels(b, c->headers);
-	add_labels(b, c->header_files);
-}
-
 /* A digest, because settings hold secrets and identities may be shown. */
 enum err_code kube_access_identify(struct arena *a, struct kube_access *out, struct err *err)
 {
@@ -50,7 +23,7 @@ enum err_code kube_access_identify(struct arena *a, struct kube_access *out, str
 
 	buf_add_lenstr(&b, out->server);
 	buf_add_lenstr(&b, out->own_namespace);
-	add_http(&b, &out->http);
+	http_config_encode(&b, &out->http);
 	ok = !buf_failed(&b) && EVP_Digest(b.ptr, b.len, digest, &digest_len, EVP_sha256(), NULL) == 1;
 	buf_release(&b);
 	text = ok ? arena_alloc(a, 2 * (size_t)digest_len + 1) : NULL;
@@ -72,8 +45,8 @@ static bool is_custom(const struct http_config *c)
 	bool custom;
 
 	http_config_defaults(&defaults);
-	add_http(&given, c);
-	add_http(&plain, &defaults);
+	http_config_encode(&given, c);
+	http_config_encode(&plain, &defaults);
 	custom = !str_eq(buf_str(&given), buf_str(&plain));
 	buf_release(&given);
 	buf_release(&plain);

@@ -6,7 +6,7 @@
  *	neither           the service account of the pod that this process runs in
  *
  * Errors:    ERR_INVALID "FILE:LINE:COLUMN: message" for what a file says, ERR_UNSUPPORTED for what
- *            this program does not do (exec, auth-provider, proxy-url, impersonation),
+ *            this program does not do (exec, auth-provider, impersonation),
  *            ERR_NOT_FOUND and ERR_IO for files.
  * Ownership: strings of an access are in the arena.
  * Threads:   values.

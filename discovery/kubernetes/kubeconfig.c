@@ -6,6 +6,7 @@
 
 #include "base/fs.h"
 #include "base/net/http_config.h"
+#include "base/net/http_proxy.h"
 #include "discovery/kubernetes/cluster.h"
 
 struct reader {
@@ -131,15 +132,19 @@ static enum err_code find_named(const struct yaml_node *root, const char *list, 
 static enum err_code read_cluster(
 	struct reader *r, const struct yaml_node *n, struct kube_access *out, struct err *err)
 {
-	static const char *const refused[] = { "proxy-url", NULL };
 	struct http_config *h = &out->http;
 	const struct yaml_node *skip = yaml_get(n, "insecure-skip-tls-verify");
+	struct http_proxy ignored;
 	enum err_code rc;
+	struct err why;
 
-	if ((rc = refuse(n, refused, err)) || (rc = get_text(n, "server", &out->server, err)) ||
+	if ((rc = get_text(n, "server", &out->server, err)) ||
+		(rc = get_text(n, "proxy-url", &h->proxy.url, err)) ||
 		(rc = get_pem(r, n, "certificate-authority", &h->tls_ca, &h->tls_ca_file, err)) ||
 		(rc = get_text(n, "tls-server-name", &h->tls_server_name, err)))
 		return rc;
+	if (h->proxy.url.len && (rc = http_proxy_parse(r->arena, h->proxy.url, false, &ignored, &why)))
+		return yaml_err(yaml_get(n, "proxy-url"), err, rc, "%s", why.msg);
 	while (out->server.len && out->server.ptr[out->server.len - 1] == '/')
 		out->server.len--;
 	if (!str_has_prefix(out->server, STR("https://")) &&

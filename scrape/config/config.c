@@ -16,10 +16,13 @@
 /* Keys whose values are never shown, and keys of URLs, whose secrets are hidden. */
 /* clang-format off */
 static const char *const secrets[] = {
-	"password", "credentials", "bearer_token", "key", "secrets", NULL,
+	"password", "credentials", "bearer_token", "key", "secrets", "client_secret", NULL,
 };
 /* clang-format on */
-static const char *const urls[] = { "url", "proxy_url", "api_server", "targets", NULL };
+static const char *const urls[] = { "url", "proxy_url", "token_url", "api_server", "targets",
+	NULL };
+/* Maps from names of the user's own to values that are never shown. */
+static const char *const secret_maps[] = { "proxy_connect_header", "endpoint_params", NULL };
 
 /* ---- global ---- */
 
@@ -472,7 +475,8 @@ static enum yaml_shown shown(const struct yaml_node *mapping, const struct yaml_
 	struct str name = value->key->text;
 	struct str outer = mapping->key ? mapping->key->text : STR("");
 
-	if (is_one_of(name, secrets) || (str_is(outer, "params") && hidden_param(name)) ||
+	if (is_one_of(name, secrets) || is_one_of(outer, secret_maps) ||
+		(str_is(outer, "params") && hidden_param(name)) ||
 		(str_is(outer, "labels") && is_param_label(name)) || sets_param(mapping, value))
 		return YAML_HIDDEN;
 	return is_one_of(name, urls) ? YAML_URL : YAML_SHOWN;

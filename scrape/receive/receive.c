@@ -166,7 +166,27 @@ static int64_t duration_of(const struct pprof *p)
 		0;
 }
 
-static enum err_code set_times(struct received *p, int64_t now_ns, struct err *err)
+/* A sender's clock may be wrong. Times ahead of ours are the database's to refuse. */
+static enum err_code check_age(
+	const struct receiver *r, int64_t ts_ns, int64_t now_ns, struct err *err)
+{
+	struct buf t = { 0 }, limit = { 0 };
+	enum err_code rc = ERR_OK;
+
+	if (r->o.retention_ns && ts_ns < now_ns - r->o.retention_ns) {
+		time_print_rfc3339(&t, ts_ns);
+		time_print_rfc3339(&limit, now_ns - r->o.retention_ns);
+		rc = err_set(err, ERR_INVALID,
+			"profile of " STR_FMT " is older than the retention, which ends at " STR_FMT,
+			STR_ARG(buf_str(&t)), STR_ARG(buf_str(&limit)));
+	}
+	buf_release(&t);
+	buf_release(&limit);
+	return rc;
+}
+
+static enum err_code set_times(
+	const struct receiver *r, struct received *p, int64_t now_ns, struct err *err)
 {
 	const struct pprof *own = p->profile;
 
@@ -180,7 +200,7 @@ static enum err_code set_times(struct received *p, int64_t now_ns, struct err *e
 		return err_set(err, ERR_INVALID, "a profile covers more than 0 s and at most a day");
 	if (!p->interval_ns)
 		p->interval_ns = duration_of(own);
-	return ERR_OK;
+	return check_age(r, p->ts_ns, now_ns, err);
 }
 
 /* ---- profiles of one series and time ---- */
@@ -367,8 +387,8 @@ void receive_store(struct receive_turn *t, struct received *v, size_t n)
 		struct received *p = &v[i];
 
 		p->rc = good && rows ? ERR_OK : arena_fail(&t->arena, "profiles", &p->err);
-		if (p->rc || (p->rc = set_times(p, now_ns, &p->err)) || (p->rc = relabel(t, p, &p->err)) ||
-			p->dropped)
+		if (p->rc || (p->rc = set_times(t->r, p, now_ns, &p->err)) ||
+			(p->rc = relabel(t, p, &p->err)) || p->dropped)
 			continue;
 		good[good_n++] = p;
 	}

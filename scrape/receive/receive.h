@@ -43,6 +43,7 @@ struct receiver_options {
 	struct config *(*config)(void *ctx);
 	void *ctx;
 	int64_t gap_max_ns; /* how long a level of unknown length may have lasted */
+	int64_t retention_ns; /* older profiles are refused; 0: none is */
 };
 MUST_CHECK enum err_code receiver_open(
 	const struct receiver_options *o, struct receiver **out, struct err *err);

@@ -54,6 +54,9 @@ export const targets = [
   { section: 'memory', note: 'resident, 1,000 targets x 5 profiles', unit: 'MiB', atMost: 160 },
   { section: 'memory', note: 'growth a scrape, 1,000 targets x 5 profiles', unit: 'MiB', atMost: 0.1 },
 
+  { section: 'push', note: 'OTLP over gRPC, 200 profiles/s: growth between 10 and 60 s', unit: 'MiB', atMost: 2 },
+  { section: 'push', note: 'OTLP over gRPC, 200 profiles/s: stored', unit: 'profiles/s', atLeast: 199 },
+
   { section: 'rules', note: '200 services x 3 pods: examples, a group for each rule', ...ONE_CORE },
   { section: 'rules', note: '200 services x 3 pods: examples, a group for each service', ...ONE_CORE },
   { section: 'rules', note: '200 services x 3 pods: one selector, a group for each service', ...ONE_CORE },

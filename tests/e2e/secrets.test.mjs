@@ -52,6 +52,17 @@ scrape_configs:
   - {target_label: __param_auth, replacement: ${SECRET}}
   profiling_config:
     pprof_config: {memory: {params: {key: [${SECRET}]}}}
+- job_name: way
+  proxy_url: 'http://u:${SECRET}@${peer}'
+  no_proxy: nothing.example
+  proxy_connect_header: {X-Key: [${SECRET}]}
+  oauth2:
+    client_id: me
+    client_secret: ${SECRET}
+    token_url: 'http://${peer}/token?key=${SECRET}'
+    endpoint_params: {key: ${SECRET}}
+    proxy_url: 'http://u:${SECRET}@${peer}'
+  static_configs: [{targets: ['${peer}']}]
 - job_name: user
   static_configs: [{targets: ['u:${SECRET}@${peer}']}]
 `;
@@ -80,6 +91,9 @@ test('no key of a configuration is shown', { timeout: 300000 }, async (t) => {
   assert.equal(found.discoveredLabels.__param_seconds, '1');
   assert.equal(found.discoveredLabels.__meta_url, `http://${peer.address}/sd?key=xxxxx`);
   assert.ok(shown.droppedTargets.length > 0);
+  const way = shown.activeTargets.find((x) => x.scrapePool === 'way');
+  const problem = /^oauth2: cannot fetch token from http:\/\/127.*\/token\?key=xxxxx: server returned HTTP status 503/;
+  await until('its error', 20, async () => (await targets(server)).some((x) => x.scrapeUrl === way.scrapeUrl && problem.test(x.lastError)));
   const yaml = (await api(server, 'status/config')).yaml;
   assert.match(yaml, /params:\n +token: \[<secret>\]\n +seconds:\n +- "1"/);
   assert.match(yaml, new RegExp(`url: "?http://${peer.address}/sd\\?key=xxxxx`));

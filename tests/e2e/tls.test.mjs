@@ -1,26 +1,10 @@
 // TLS, client certificates and users on every path; and the server's profile of itself under that load.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { Agent } from 'node:https';
 import zlib from 'node:zlib';
+import { certificates } from './certificates.mjs';
 import { execFileSync, finish, epitool, join, request, scratch, startDemo, startServer, targets, until, writeFileSync } from './lib.mjs';
-
-/** A CA, and certificates of it for a server on 127.0.0.1 and for a client. */
-function certificates(dir) {
-  const openssl = (...args) => execFileSync('openssl', args, { cwd: dir, stdio: 'pipe' });
-  openssl('req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout', 'ca.key',
-    '-out', 'ca.pem', '-subj', '/CN=test ca');
-  for (const [name, extension] of [['server', 'subjectAltName=IP:127.0.0.1,DNS:profiles.example\nextendedKeyUsage=serverAuth'],
-    ['client', 'extendedKeyUsage=clientAuth']]) {
-    writeFileSync(join(dir, `${name}.ext`), extension);
-    openssl('req', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-keyout', `${name}.key`, '-out', `${name}.csr`,
-      '-subj', `/CN=${name}`);
-    openssl('x509', '-req', '-in', `${name}.csr`, '-CA', 'ca.pem', '-CAkey', 'ca.key', '-CAcreateserial', '-days', '2',
-      '-extfile', `${name}.ext`, '-out', `${name}.pem`);
-  }
-  return (name) => readFileSync(join(dir, name));
-}
 
 // bcrypt of "secret", cost 4, as `htpasswd -nbB -C 4` writes it.
 const secretHash = '$2b$04$dmpZqExj/u8TGBoVsL10Z.nT5488xB4GECFwppKfqrg0hArqnCz/K';

@@ -14,14 +14,16 @@
 #include "tests/torture/client.h"
 #include "tests/torture/sweep.h"
 #include "tests/wait.h"
+#include "tests/web/grpc/h2_client.h"
 
 #define T0 INT64_C(1700000000) /* seconds */
 #define AT "time=1700000060"
 #define SPAN "start=1700000000&end=1700000060"
+#define SERVICE "service=a&from=2023-11-14T22:13:20&to=2023-11-14T22:14:20" /* SPAN */
 
 static struct {
-	char dir[64], config[128], address[32], data[128];
-	unsigned port;
+	char dir[64], config[128], address[32], grpc_address[32], data[128];
+	unsigned port, grpc_port;
 	struct options o;
 	struct server *s;
 	int64_t pushed_s; /* the last profile of ingest */
@@ -158,6 +160,9 @@ static bool world_start(void)
 	world.o.flags[0].set = true; /* --config.file is given */
 	world.o.config_file = world.config;
 	world.o.listen_address = world.address;
+	world.grpc_port = client_free_port();
+	snprintf(world.grpc_address, sizeof(world.grpc_address), "127.0.0.1:%u", world.grpc_port);
+	world.o.otlp_grpc_listen_address = world.grpc_address;
 	world.o.data_dir = world.data;
 	world.o.enable_ingest = world.o.enable_admin_api = world.o.enable_lifecycle = true;
 	world.o.sandbox = false;
@@ -211,6 +216,47 @@ static enum err_code ask_any(const struct torture_path *p, struct buf *out, stru
 	return rc;
 }
 
+static enum err_code call_with(const char *path, struct str body, struct buf *out, struct err *err)
+{
+	static const char *const fields[] = { "grpc-encoding", "gzip", NULL };
+	static struct h2_client c;
+	const struct h2_reply *r;
+	enum err_code rc = ERR_OK;
+
+	h2_open(&c, world.grpc_port, NULL);
+	r = h2_call(&c, path, fields, body, true);
+	h2_wait(&c, r);
+	if (r->status == 0)
+		buf_add_str(out, buf_str(&r->body));
+	else
+		rc = err_set(err, r->status == 14 ? ERR_UNAVAILABLE : ERR_IO, "%d %s", r->status,
+			r->status < 0 ? "the connection ended" : r->message);
+	h2_close(&c);
+	return rc;
+}
+
+static enum err_code call_health(const struct torture_path *p, struct buf *out, struct err *err)
+{
+	return call_with(p->request, (struct str){ "\0\0\0\0", 5 }, out, err);
+}
+
+/* With a recorded request, which is the same again each time. */
+static enum err_code call_export(const struct torture_path *p, struct buf *out, struct err *err)
+{
+	struct buf file = { 0 }, body = { 0 };
+	enum err_code rc = fs_read_file(
+		"tests/proto/otlp/testdata/p4-standalone-20hz-tiny.pb.gz", 1u << 20, &file, err);
+
+	h2_message(&body, 1, buf_str(&file));
+	if (!rc)
+		rc = call_with(p->request, buf_str(&body), out, err);
+	if (!rc && out->len > 5) /* partial_success: a profile found no memory */
+		rc = err_set(err, ERR_LIMIT, "rejected");
+	buf_release(&file);
+	buf_release(&body);
+	return rc;
+}
+
 #define GET(text) \
 	{ \
 		text, ask, "GET " text \
@@ -244,6 +290,10 @@ static const struct torture_path questions[] = {
 	GET("/api/v1/functions?query=cpu&" SPAN),
 	GET("/api/v1/metadata"),
 	GET("/api/v1/explain_query?query=merge(cpu)&" SPAN),
+	GET("/api/0/profiles?" SERVICE),
+	GET("/api/0/profiles/merge?type=cpu&limit=3&" SERVICE),
+	GET("/api/0/profiles/F5edAIo15ABoe8F39SB86WE+F5edAIo15ABoe8F39SB86WF"),
+	GET("/api/0/services"),
 };
 
 /* Other requests. */
@@ -380,6 +430,19 @@ TEST(every_question_survives_on_blocks)
 	REQUIRE(push(T0 + 36000, "job=later", 1));
 	REQUIRE(WAIT_FOR(has_become_blocks()));
 	torture_all(questions, sizeof(questions) / sizeof(questions[0]));
+}
+
+/* The last: what it stores is newer than all else, which is too old from then on. */
+TEST(calls_over_grpc_survive)
+{
+	static const struct torture_path calls[] = {
+		{ "OTLP over gRPC", call_export,
+			"/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export" },
+		{ "health over gRPC", call_health, "/grpc.health.v1.Health/Check" },
+	};
+
+	REQUIRE(world_open());
+	torture_all(calls, sizeof(calls) / sizeof(calls[0]));
 }
 
 TEST(the_server_ends)

@@ -32,9 +32,10 @@ static void quit(void *ctx)
 	(void)ctx;
 }
 
-void grafana_start(void)
+static void start(const char *grpc_address)
 {
 	struct web_options w = { .listen_address = "127.0.0.1:0",
+		.otlp_grpc_listen_address = grpc_address,
 		.cors_origin = "http://grafana\\.example",
 		.enable_ingest = true,
 		.reload = reload,
@@ -51,6 +52,16 @@ void grafana_start(void)
 	w.engine = grafana.storage.engine;
 	must(web_open(&w, &grafana.web, &err), &err);
 	web_set_ready(grafana.web, true);
+}
+
+void grafana_start(void)
+{
+	start(NULL);
+}
+
+void grafana_start_grpc(void)
+{
+	start("127.0.0.1:0");
 }
 
 void grafana_stop(void)

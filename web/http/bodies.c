@@ -6,7 +6,8 @@
 #include "base/map.h"
 #include "base/metrics.h"
 
-METRIC_GAUGE(held, "epimetheus_http_body_bytes", "Bytes of request bodies in memory.", NULL);
+METRIC_GAUGE(
+	held, "epimetheus_http_body_bytes", "Bytes of request bodies in memory, gRPC's too.", NULL);
 METRIC_COUNTER(refused, "epimetheus_http_bodies_refused_total",
 	"Request bodies dropped, by limit: too_long, address (its share), all (of all addresses).",
 	"limit");
@@ -61,7 +62,7 @@ void body_leave(struct bodies *all, struct body *b)
 	assert(all->bytes >= b->counted && source->bytes >= b->counted && source->bodies_n);
 	all->bytes -= b->counted;
 	source->bytes -= b->counted;
-	metric_set(&held, NULL, (double)all->bytes);
+	metric_add(&held, NULL, -(double)b->counted);
 	b->counted = 0;
 	b->source = NULL;
 	b->prev->next = b->next;
@@ -143,5 +144,5 @@ void body_add(struct bodies *all, struct body *b, struct http_client client, con
 	b->counted += n;
 	b->source->bytes += n;
 	all->bytes += n;
-	metric_set(&held, NULL, (double)all->bytes);
+	metric_add(&held, NULL, (double)n); /* of all servers */
 }

@@ -1,7 +1,5 @@
 #include "web/http/exchange.h"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <sys/socket.h>
 
@@ -74,40 +72,16 @@ static struct str header_of(struct exchange *x, const char *name)
 	return v ? keep(&x->in, str_of(v)) : STR("");
 }
 
-/* On a socket for both protocols IPv4 clients have the address ::ffff:a.b.c.d. */
-static void set_client_v6(struct http_client *c, const struct in6_addr *a)
-{
-	bool mapped = IN6_IS_ADDR_V4MAPPED(a);
-
-	memcpy(c->bytes, a->s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
-	c->bytes[8] = mapped ? 4 : 6;
-}
-
 static void remote_of(struct exchange *x)
 {
 	const union MHD_ConnectionInfo *info = MHD_get_connection_info(
 		x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	char host[INET6_ADDRSTRLEN] = "";
-	char *text;
+	char text[HTTP_REMOTE_BYTES];
 
 	if (!info || !info->client_addr)
 		return;
-	if (info->client_addr->sa_family == AF_INET) {
-		const struct sockaddr_in *v4 = (const struct sockaddr_in *)info->client_addr;
-
-		memcpy(x->in.client.bytes, &v4->sin_addr, sizeof(v4->sin_addr));
-		x->in.client.bytes[8] = 4;
-		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
-		text = arena_printf(&x->in.arena, "%s:%u", host, ntohs(v4->sin_port));
-	} else {
-		const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)info->client_addr;
-
-		set_client_v6(&x->in.client, &v6->sin6_addr);
-		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
-		text = arena_printf(&x->in.arena, "[%s]:%u", host, ntohs(v6->sin6_port));
-	}
-	x->in.remote = str_of(text);
-	x->in.no_memory |= !text;
+	http_client_of(info->client_addr, &x->in.client, text);
+	x->in.remote = keep(&x->in, str_of(text));
 }
 
 static enum MHD_Result add_argument(void *ctx, enum MHD_ValueKind kind, const char *key,

@@ -1,13 +1,47 @@
 #include "web/http/http.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <sys/socket.h>
 
 #include "web/http/stream.h"
 
 bool http_same_client(struct http_client a, struct http_client b)
 {
 	return !memcmp(a.bytes, b.bytes, sizeof(a.bytes));
+}
+
+/* On a socket for both protocols IPv4 clients have the address ::ffff:a.b.c.d. */
+static void set_client_v6(struct http_client *c, const struct in6_addr *a)
+{
+	bool mapped = IN6_IS_ADDR_V4MAPPED(a);
+
+	memcpy(c->bytes, a->s6_addr + (mapped ? 12 : 0), mapped ? 4 : 8);
+	c->bytes[8] = mapped ? 4 : 6;
+}
+
+void http_client_of(const struct sockaddr *a, struct http_client *out, char text[HTTP_REMOTE_BYTES])
+{
+	char host[INET6_ADDRSTRLEN] = "";
+
+	memset(out, 0, sizeof(*out));
+	text[0] = '\0';
+	if (a->sa_family == AF_INET) {
+		const struct sockaddr_in *v4 = (const struct sockaddr_in *)(const void *)a;
+
+		memcpy(out->bytes, &v4->sin_addr, sizeof(v4->sin_addr));
+		out->bytes[8] = 4;
+		inet_ntop(AF_INET, &v4->sin_addr, host, sizeof(host));
+		snprintf(text, HTTP_REMOTE_BYTES, "%s:%u", host, ntohs(v4->sin_port));
+	} else if (a->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)a;
+
+		set_client_v6(out, &v6->sin6_addr);
+		inet_ntop(AF_INET6, &v6->sin6_addr, host, sizeof(host));
+		snprintf(text, HTTP_REMOTE_BYTES, "[%s]:%u", host, ntohs(v6->sin6_port));
+	}
 }
 
 bool http_type_is(struct str type, const char *want)

@@ -46,6 +46,12 @@ struct http_client {
 };
 bool http_same_client(struct http_client a, struct http_client b);
 
+/* Whose a socket address is, and its text: address:port. Neither IPv4 nor IPv6: both are empty. */
+#define HTTP_REMOTE_BYTES 64
+struct sockaddr;
+void http_client_of(
+	const struct sockaddr *a, struct http_client *out, char text[HTTP_REMOTE_BYTES]);
+
 /* The decision on the head of a request, before its body is taken. */
 enum http_admission {
 	HTTP_ADMITTED,

@@ -6,13 +6,15 @@
 #ifndef WEB_PUSH_FORMS_H
 #define WEB_PUSH_FORMS_H
 
+#include "web/grpc/grpc.h"
 #include "web/router/router.h"
 
 /* push_v1.c: push.v1.PusherService/Push, of Pyroscope's SDKs and Alloy. */
 route_fn push_v1_handle;
 /* ingest.c: /ingest, of Pyroscope's SDKs. */
 route_fn ingest_handle;
-/* otlp.c: OTLP profiles over HTTP. */
+/* otlp_http.c, otlp_grpc.c: OTLP profiles. The latter's ctx is the struct web. */
 route_fn otlp_handle;
+grpc_method_fn otlp_grpc_handle;
 
 #endif

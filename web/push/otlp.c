@@ -1,21 +1,10 @@
-/*
- * OTLP profiles over HTTP: POST /v1development/profiles, protobuf or JSON.
- *
- * Resource attributes become labels of series, those of samples labels of samples, both by
- * `push_config`. `job` is service.namespace/service.name, as OpenTelemetry has it for Prometheus;
- * a process without these is called by its executable.
- *
- * Profiles that are refused for good are counted in partial_success, which nobody repeats. If the
- * database takes none now, the whole request is to come again: what is stored is acknowledged
- * again.
- */
-#include "proto/otlp/otlp.h"
+#include "web/push/otlp.h"
+
 #include "base/quote.h"
-#include "web/push/forms.h"
+#include "proto/otlp/otlp.h"
 #include "web/push/push.h"
 
-#define PROTO_TYPE "application/x-protobuf"
-#define JSON_TYPE "application/json"
+#define RETRY_S 5u
 
 struct export
 {
@@ -142,60 +131,52 @@ static enum err_code take(struct http_in *in, bool json, struct export *e, struc
 	return ERR_OK;
 }
 
-/* ---- the answer ---- */
+/* ---- the result ---- */
 
-static void write_failure(struct http_out *out, bool json, int status, const struct err *err)
+static bool is_for_now(enum err_code rc)
 {
-	out->status = status;
-	out->content_type = json ? JSON_TYPE : PROTO_TYPE;
-	otlp_add_status(&out->body, json ? OTLP_JSON : OTLP_PROTOBUF, otlp_status_code(err->code),
-		str_of(err->msg));
+	return rc == ERR_UNAVAILABLE || rc == ERR_NOMEM || rc == ERR_IO;
 }
 
-static void write_answer(struct http_out *out, bool json, const struct export *e)
+static void judge(const struct export *e, struct otlp_result *r)
 {
 	const struct err *first = e->request->rejected_n ? &e->request->rejected : NULL;
-	uint64_t rejected = e->request->rejected_n;
 
+	r->rejected = e->request->rejected_n;
 	for (uint32_t i = 0; i < e->request->profiles_n; i++) {
 		const struct received *p = &e->v[i];
 
 		if (!p->rc)
 			continue;
-		if (p->rc == ERR_UNAVAILABLE || p->rc == ERR_NOMEM || p->rc == ERR_IO) {
-			http_add_header(out, "Retry-After", STR("5"));
-			write_failure(out, json, 503, &p->err);
+		if (is_for_now(p->rc)) {
+			*r = (struct otlp_result){ .outcome = OTLP_AGAIN, .retry_s = RETRY_S };
+			err_copy(&r->err, &p->err);
 			return;
 		}
 		first = first ? first : &p->err;
-		rejected++;
+		r->rejected++;
 	}
-	out->content_type = json ? JSON_TYPE : PROTO_TYPE;
-	otlp_add_response(&out->body, json ? OTLP_JSON : OTLP_PROTOBUF, rejected,
-		first ? str_of(first->msg) : STR(""));
+	if (first)
+		err_copy(&r->err, first);
 }
 
-void otlp_handle(struct web *w, struct http_in *in, struct http_out *out)
+void otlp_store(struct web *w, struct http_in *in, bool json, struct otlp_result *r)
 {
-	bool json = http_type_is(in->content_type, JSON_TYPE);
+	struct http_out ignored = { 0 }; /* the form's answer is its transport's */
 	struct receive_turn turn;
 	struct export e = { .t = &turn };
-	enum err_code rc;
-	struct err err;
 
-	if (!json && !http_type_is(in->content_type, PROTO_TYPE)) {
-		http_text(out, 415, "Content-Type must be %s or %s", PROTO_TYPE, JSON_TYPE);
+	*r = (struct otlp_result){ .outcome = OTLP_TAKEN };
+	if (push_begin(w, in, &ignored, &turn, &r->err)) {
+		r->outcome = OTLP_AGAIN;
+		r->retry_s = turn.retry_s;
 		return;
 	}
-	if (push_begin(w, in, out, &turn, &err)) {
-		write_failure(out, json, out->status, &err);
-		return;
-	}
-	if ((rc = take(in, json, &e, &err))) {
+	if (take(in, json, &e, &r->err)) {
 		receive_refuse(&turn);
-		write_failure(out, json, push_status(rc), &err);
+		r->outcome = OTLP_REFUSED;
 	} else {
-		write_answer(out, json, &e);
+		judge(&e, r);
 	}
 	receive_end(&turn);
 }

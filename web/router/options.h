@@ -20,6 +20,7 @@ struct sink;
 
 struct web_options {
 	const char *listen_address; /* "0.0.0.0:7272", "[::1]:7272", ":7272" */
+	const char *otlp_grpc_listen_address; /* likewise; NULL or "": off. Needs enable_ingest */
 	const char *external_url; /* NULL or "": derived from the listen address */
 	const char *route_prefix; /* NULL: the path of external_url */
 	const char *config_file; /* --web.config.file; NULL or "": plain HTTP, no users */
@@ -32,6 +33,7 @@ struct web_options {
 	uint64_t address_bodies_bytes_max; /* of one address: 64 MiB */
 	uint64_t address_checks_max; /* passwords of one address that may wait: 4 */
 	int64_t lookback_ns; /* how old a number may be that /federate shows: 5m */
+	int64_t retention_ns; /* profiles that are pushed may be this old; 0: of any age */
 	bool enable_lifecycle, enable_admin_api, enable_ingest;
 
 	struct db *db;

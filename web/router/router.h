@@ -20,6 +20,7 @@ struct web {
 	const struct route *routes; /* web/routes.c */
 	size_t routes_n;
 	struct http_server *server;
+	struct grpc_server *grpc; /* of OTLP; NULL: off */
 	struct web_config *config;
 	struct receiver *receiver; /* of pushed profiles; NULL: none are taken */
 	struct regex *cors_origin; /* NULL: no other site may read */
@@ -36,6 +37,7 @@ struct web {
 	bool closing;
 	struct http_in *capture; /* the request that profiles this process, or NULL */
 	unsigned profiling; /* requests that profile a target now */
+	unsigned reading; /* requests of web/profefe that read rows now */
 	unsigned slow; /* requests of ROUTE_SLOW that run */
 };
 

@@ -137,10 +137,6 @@ TEST(refused)
 		{ "authorization: {credentials: c}\nbasic_auth: {username: u}", ERR_INVALID,
 			"j.yml:1:16: at most one of basic_auth, oauth2 & authorization must be configured" },
 		{ "bearer_token: [a]", ERR_INVALID, "j.yml:1:15: cannot unmarshal !!seq into string" },
-		{ "oauth2: {client_id: x}", ERR_UNSUPPORTED, "j.yml:1:9: oauth2 is not supported" },
-		{ "proxy_url: http://proxy", ERR_UNSUPPORTED, "j.yml:1:12: proxy_url is not supported" },
-		{ "proxy_from_environment: true", ERR_UNSUPPORTED,
-			"j.yml:1:25: proxy_from_environment is not supported" },
 		{ "enable_http2: 2", ERR_INVALID, "j.yml:1:15: enable_http2 must be true or false" },
 		{ "follow_redirects: 2", ERR_INVALID, "j.yml:1:19: cannot unmarshal !!int `2` into bool" },
 		{ "tls_config: {ca: x, ca_file: y}", ERR_INVALID,
@@ -176,8 +172,176 @@ TEST(refused)
 	arena_release(&arena);
 }
 
+TEST(refused_oauth2_and_proxies)
+{
+	static const struct {
+		const char *text;
+		enum err_code code;
+		const char *want;
+	} rows[] = {
+		{ "oauth2: {token_url: 'http://t'}", ERR_INVALID,
+			"j.yml:1:9: oauth2 client_id must be configured" },
+		{ "oauth2: {client_id: x}", ERR_INVALID, "j.yml:1:9: oauth2 token_url must be configured" },
+		{ "oauth2: {client_id: x, token_url: 'http://t', client_secret: s, client_secret_file: f}",
+			ERR_INVALID,
+			"j.yml:1:9: at most one of oauth2 client_secret & client_secret_file must be "
+			"configured" },
+		{ "oauth2: {client_id: x, token_url: t}", ERR_INVALID,
+			"j.yml:1:35: oauth2 token_url: invalid URL \"t\": unsupported protocol scheme" },
+		{ "oauth2: {client_id: x, token_url: 'http://t', scopes: [a], endpoint_params: {scope: b}}",
+			ERR_INVALID, "j.yml:1:77: oauth2: cannot overwrite parameter \"scope\"" },
+		{ "oauth2: {client_id: x, token_url: 'http://t', secret: s}", ERR_INVALID,
+			"j.yml:1:47: field secret not found in type oauth2" },
+		{ "oauth2: {client_id: x, token_url: 'http://t', tls_config: {cert: c}}", ERR_INVALID,
+			"j.yml:1:59: exactly one of key or key_file must be configured when a client "
+			"certificate is configured" },
+		{ "oauth2: {client_id: x, token_url: 'http://t', no_proxy: a}", ERR_INVALID,
+			"j.yml:1:57: if no_proxy is configured, proxy_url must also be configured" },
+		{ "oauth2: {client_id: x, token_url: 'http://t'}\nbasic_auth: {username: u}", ERR_INVALID,
+			"j.yml:1:9: at most one of basic_auth, oauth2 & authorization must be configured" },
+		{ "oauth2: {client_id: x, token_url: 'http://t'}\nauthorization: {credentials: c}",
+			ERR_INVALID,
+			"j.yml:2:16: at most one of basic_auth, oauth2 & authorization must be configured" },
+		{ "oauth2: {client_id: x, token_url: 'http://t'}\nbearer_token: t", ERR_INVALID,
+			"j.yml:1:9: at most one of basic_auth, oauth2, bearer_token & bearer_token_file must "
+			"be configured" },
+		{ "proxy_url: proxy:3128", ERR_INVALID,
+			"j.yml:1:12: the URL of a proxy begins with http://, https://, socks5:// or "
+			"socks5h://" },
+		{ "proxy_url: ftp://user:secret@proxy", ERR_INVALID,
+			"j.yml:1:12: proxy scheme \"ftp\" is not supported" },
+		{ "no_proxy: a.b", ERR_INVALID,
+			"j.yml:1:11: if no_proxy is configured, proxy_url must also be configured" },
+		{ "proxy_from_environment: true\nproxy_url: http://p", ERR_INVALID,
+			"j.yml:2:12: if proxy_from_environment is configured, proxy_url must not be "
+			"configured" },
+		{ "proxy_from_environment: true\nno_proxy: a", ERR_INVALID,
+			"j.yml:2:11: if proxy_from_environment is configured, no_proxy must not be "
+			"configured" },
+		{ "proxy_connect_header: {A: [b]}", ERR_INVALID,
+			"j.yml:1:23: if proxy_connect_header is configured, proxy_url or "
+			"proxy_from_environment must also be configured" },
+		{ "proxy_url: http://p\nproxy_connect_header: {A: b}", ERR_INVALID,
+			"j.yml:2:27: cannot unmarshal !!str into a list of values of a header" },
+		{ "proxy_url: http://p\nproxy_connect_header: {A: [[b]]}", ERR_INVALID,
+			"j.yml:2:28: cannot unmarshal !!seq into string" },
+		{ "proxy_url: http://p\nproxy_connect_header: {Host: [b]}", ERR_INVALID,
+			"j.yml:2:24: header \"Host\" may not be set" },
+		{ "proxy_url: http://p\nproxy_connect_header: {A: [\"b\\r\\nC: d\"]}", ERR_INVALID,
+			"j.yml:2:24: value of header \"A\" holds control characters" },
+	};
+	struct job j;
+	struct err err;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		CHECK_ERR(decode(rows[i].text, &j, &err), &err, rows[i].code, rows[i].want);
+	arena_release(&arena);
+}
+
+TEST(oauth2)
+{
+	const struct http_oauth2 *o;
+	struct job j;
+	struct err err;
+
+	REQUIRE_OK(decode("oauth2:\n"
+					  "  client_id: me\n"
+					  "  client_secret_file: secret\n"
+					  "  scopes: [read, write all]\n"
+					  "  token_url: https://t.example/token?x=y\n"
+					  "  endpoint_params: {resource: r, audience: a}\n"
+					  "  tls_config: {ca_file: ca.pem, server_name: s}\n"
+					  "  proxy_url: http://user:pw@p:1\n"
+					  "  no_proxy: a,b\n"
+					  "  proxy_connect_header: {X: [1, two]}\n",
+				   &j, &err),
+		&err);
+	REQUIRE(o = j.http.oauth2);
+	CHECK_STR(o->client_id, "me");
+	CHECK_STR(o->client_secret, "");
+	CHECK_STR(o->client_secret_file, "/etc/epi/secret");
+	CHECK_STR(o->scope, "read write all");
+	CHECK_STR(o->token_url, "https://t.example/token?x=y");
+	CHECK_STR(labels_get(o->endpoint_params, STR("audience")), "a");
+	CHECK_STR(o->http.tls_ca_file, "/etc/epi/ca.pem");
+	CHECK_STR(o->http.tls_server_name, "s");
+	CHECK_STR(o->http.proxy.url, "http://user:pw@p:1");
+	CHECK_STR(o->http.proxy.no_proxy, "a,b");
+	CHECK(!o->http.follow_redirects && !o->http.proxy.from_environment);
+	REQUIRE(o->http.proxy.connect_headers.n == 2);
+	CHECK_STR(o->http.proxy.connect_headers.v[1].name, "X");
+	CHECK_STR(o->http.proxy.connect_headers.v[1].value, "two");
+	CHECK(!j.http.proxy.url.len && !j.http.tls_ca_file.len); /* its own are others */
+	arena_release(&arena);
+}
+
+TEST(proxies)
+{
+	struct job j;
+	struct err err;
+
+	REQUIRE_OK(decode("proxy_url: socks5://p\nno_proxy: 'a, b'\n"
+					  "proxy_connect_header: {A: [b, c], D: [], E: }",
+				   &j, &err),
+		&err);
+	CHECK_STR(j.http.proxy.url, "socks5://p");
+	CHECK_STR(j.http.proxy.no_proxy, "a, b");
+	REQUIRE(j.http.proxy.connect_headers.n == 2);
+	CHECK_STR(j.http.proxy.connect_headers.v[0].name, "A");
+	CHECK_STR(j.http.proxy.connect_headers.v[1].value, "c");
+	REQUIRE_OK(decode("proxy_url: ''\nno_proxy: a", &j, &err), &err); /* as Prometheus */
+	REQUIRE_OK(decode("proxy_from_environment: true", &j, &err), &err);
+	CHECK(j.http.proxy.from_environment);
+	arena_release(&arena);
+}
+
+/* Two settings that differ in one value only have different bytes. */
+TEST(what_differs_encodes_differently)
+{
+	static const char *const texts[] = {
+		"name: x",
+		"proxy_url: http://p",
+		"{proxy_url: http://p, no_proxy: a}",
+		"{proxy_url: http://p, proxy_connect_header: {A: [b]}}",
+		"proxy_from_environment: true",
+		"oauth2: {client_id: a, token_url: 'http://t'}",
+		"oauth2: {client_id: b, token_url: 'http://t'}",
+		"oauth2: {client_id: a, token_url: 'http://u'}",
+		"oauth2: {client_id: a, token_url: 'http://t', client_secret: s}",
+		"oauth2: {client_id: a, token_url: 'http://t', client_secret_file: s}",
+		"oauth2: {client_id: a, token_url: 'http://t', scopes: [s]}",
+		"oauth2: {client_id: a, token_url: 'http://t', endpoint_params: {s: t}}",
+		"oauth2: {client_id: a, token_url: 'http://t', tls_config: {ca: c}}",
+		"oauth2: {client_id: a, token_url: 'http://t', proxy_url: 'http://p'}",
+	};
+	struct buf bytes[sizeof(texts) / sizeof(texts[0])] = { 0 };
+	struct http_config copy;
+	struct buf again = { 0 };
+	struct arena a;
+	struct job j;
+	struct err err;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		REQUIRE_OK(decode(texts[i], &j, &err), &err);
+		http_config_encode(&bytes[i], &j.http);
+		REQUIRE_OK(http_config_dup(&a, &j.http, &copy, &err), &err);
+		buf_clear(&again);
+		http_config_encode(&again, &copy);
+		CHECK(str_eq(buf_str(&again), buf_str(&bytes[i])));
+		for (size_t k = 0; k < i; k++)
+			CHECK(!str_eq(buf_str(&bytes[k]), buf_str(&bytes[i])));
+	}
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		buf_release(&bytes[i]);
+	buf_release(&again);
+	arena_release(&a);
+	arena_release(&arena);
+}
+
 TEST(files_that_are_named_must_be_there)
 {
+	struct http_oauth2 o = { .client_secret_file = STR("/nonexistent/secret") };
 	struct http_config c = { .tls_ca_file = STR("/dev/null") };
 	struct label header = { STR("X"), STR("/nonexistent/header") };
 	struct err err;
@@ -186,6 +350,12 @@ TEST(files_that_are_named_must_be_there)
 	c.password_file = STR("/nonexistent/pw");
 	CHECK_ERR(http_config_check_files(&c, &err), &err, ERR_NOT_FOUND,
 		"basic auth password file /nonexistent/pw: No such file or directory");
+	c = (struct http_config){ .oauth2 = &o };
+	CHECK_ERR(http_config_check_files(&c, &err), &err, ERR_NOT_FOUND,
+		"oauth2 client secret file /nonexistent/secret: No such file or directory");
+	o = (struct http_oauth2){ .http.tls_ca_file = STR("/nonexistent/ca") };
+	CHECK_ERR(http_config_check_files(&c, &err), &err, ERR_NOT_FOUND,
+		"oauth2: tls ca file /nonexistent/ca: No such file or directory");
 	c = (struct http_config){ .header_files = { &header, 1 } };
 	CHECK_ERR(http_config_check_files(&c, &err), &err, ERR_NOT_FOUND,
 		"http header file /nonexistent/header: No such file or directory");

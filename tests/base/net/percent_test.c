@@ -91,3 +91,14 @@ TEST(decoding_undoes_encoding)
 	}
 	buf_release(&b);
 }
+
+TEST(only_a_form_has_spaces_as_plus)
+{
+	static const char text[] = "a%20b+c%2Bd%zz%";
+	char out[sizeof(text)];
+	size_t n = percent_decode(out, str_of(text));
+
+	CHECK_STR(((struct str){ out, n }), "a b+c+d%zz%");
+	n = percent_decode_form(out, str_of(text));
+	CHECK_STR(((struct str){ out, n }), "a b c+d%zz%");
+}

@@ -26,7 +26,8 @@ static void print(struct buf *b, const struct kube_access *a)
 	} rows[] = { { "ns", a->own_namespace }, { "user", h->username }, { "password", h->password },
 		{ "token", h->credentials }, { "token-file", h->credentials_file }, { "ca", h->tls_ca },
 		{ "ca-file", h->tls_ca_file }, { "cert", h->tls_cert }, { "cert-file", h->tls_cert_file },
-		{ "key", h->tls_key }, { "key-file", h->tls_key_file }, { "name", h->tls_server_name } };
+		{ "key", h->tls_key }, { "key-file", h->tls_key_file }, { "name", h->tls_server_name },
+		{ "proxy", h->proxy.url } };
 
 	buf_printf(b, STR_FMT, STR_ARG(a->server));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
@@ -58,6 +59,8 @@ static const struct {
 	{ CLUSTERS("{server: https://a, certificate-authority: ca.crt, tls-server-name: n, "
 			   "certificate-authority-data: '', proxy-url: ''}"),
 		"https://a ns=mine ca-file=/etc/kube/ca.crt name=n" },
+	{ CLUSTERS("{server: https://a, proxy-url: 'socks5://u:p@p'}"),
+		"https://a ns=mine proxy=socks5://u:p@p" },
 	{ CLUSTERS("{server: https://a, certificate-authority-data: Y2E=}"),
 		"https://a ns=mine ca=ca" },
 	{ "{\"current-context\": \"c\", \"contexts\": [{\"name\": \"c\", \"context\": "
@@ -79,8 +82,9 @@ static const struct {
 	{ CLUSTERS("{server: 'k:6443'}"),
 		"/etc/kube/config:3:40: server \"k:6443\" is no URL of http or https" },
 	{ CLUSTERS("{x: y}"), "/etc/kube/config:3:31: server \"\" is no URL of http or https" },
-	{ CLUSTERS("{server: https://a, proxy-url: http://p}"),
-		"/etc/kube/config:3:62: proxy-url is not supported" },
+	{ CLUSTERS("{server: https://a, proxy-url: p:3128}"),
+		"/etc/kube/config:3:62: the URL of a proxy begins with http://, https://, socks5:// or "
+		"socks5h://" },
 	{ CLUSTERS("{server: https://a, insecure-skip-tls-verify: 'x'}"),
 		"/etc/kube/config:3:77: cannot unmarshal !!str into bool" },
 	{ CLUSTERS("{server: https://a, insecure-skip-tls-verify: true, certificate-authority: a}"),
@@ -262,5 +266,10 @@ TEST(identities)
 	c.http.credentials = STR("Secret");
 	REQUIRE_OK(kube_access_make(&c, NULL, &arena, &other, &err), &err);
 	CHECK(!str_eq(first.identity, other.identity));
+	c.http.credentials = STR("secret");
+	c.http.proxy.url = STR("http://p");
+	REQUIRE_OK(kube_access_make(&c, NULL, &arena, &other, &err), &err);
+	CHECK(!str_eq(first.identity, other.identity));
+	CHECK_STR(other.http.proxy.url, "http://p");
 	arena_release(&arena);
 }

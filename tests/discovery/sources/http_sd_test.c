@@ -331,8 +331,8 @@ TEST(configuration)
 		{ "http_sd_configs: [{url: 'http://a', basic_auth: {username: u}, "
 		  "authorization: {credentials: c}}]", ERR_INVALID,
 			"c.yml:1:79: at most one of basic_auth, oauth2 & authorization must be configured" },
-		{ "http_sd_configs: [{url: 'http://a', proxy_url: 'http://b'}]", ERR_UNSUPPORTED,
-			"c.yml:1:48: proxy_url is not supported" },
+		{ "http_sd_configs: [{url: 'http://a', proxy_url: 'ftp://b'}]", ERR_INVALID,
+			"c.yml:1:48: proxy scheme \"ftp\" is not supported" },
 		{ "http_sd_configs: [{uri: 'http://a'}]", ERR_INVALID,
 			"c.yml:1:20: field uri not found in type http_sd_config" },
 	};

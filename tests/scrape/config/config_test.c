@@ -342,7 +342,13 @@ TEST(secrets_are_hidden_and_the_rest_is_shown)
 					"  http_sd_configs:\n  - url: http://sd/\n    basic_auth: {username: u, "
 					"password: geheim}\n"
 					"  - {url: 'https://sd/', tls_config: {cert: c, key: geheim}, "
-					"http_headers: {X: {secrets: [geheim]}}}\n",
+					"http_headers: {X: {secrets: [geheim]}}}\n"
+					"- job_name: c\n  proxy_url: http://geheim:geheim@p\n"
+					"  proxy_connect_header: {X: [geheim, geheim]}\n"
+					"  oauth2: {client_id: me, client_secret: geheim, token_url: "
+					"'http://t/?k=geheim', endpoint_params: {x: geheim}, proxy_url: "
+					"'http://geheim@q', tls_config: {cert: c, key: geheim}, "
+					"proxy_connect_header: {Y: [geheim]}}\n",
 				   &c, &err),
 		&err);
 	config_print(&out, c);
@@ -350,7 +356,7 @@ TEST(secrets_are_hidden_and_the_rest_is_shown)
 	CHECK(str_find(buf_str(&out), STR("<secret>")) > 0);
 	CHECK_OK(config_load_text("again", STR("."), buf_str(&out), &again, &err), &err);
 	if (again)
-		CHECK_INT(again->scrape_n, 2);
+		CHECK_INT(again->scrape_n, 3);
 	if (again)
 		CHECK_INT(again->scrape[1].sd.sources.n, 2);
 	config_unref(again);

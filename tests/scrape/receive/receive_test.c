@@ -2,6 +2,7 @@
 #include "scrape/receive/receive.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "base/thread.h"
@@ -323,6 +324,30 @@ TEST(without_an_interval_the_profiles_duration_or_the_one_before_counts)
 	CHECK_STR(buf_str(&t.notes.text),
 		"a @100 every 1000 ms or since the one before: f 1 (gauge)\n"
 		"b @100 every 3000 ms: f 1 (delta, converted)\n");
+	bed_close(&t);
+}
+
+TEST(older_than_the_retention_is_refused)
+{
+	static const char want[] = "profile of 1970-01-01T00:01:40.000Z is older than the retention, "
+							   "which ends at 20";
+	struct receiver_options o;
+	struct received v[2];
+	struct bed t;
+
+	REQUIRE(bed_open(&t, "{}"));
+	receiver_close(t.r);
+	o = (struct receiver_options){ &t.notes.sink, config_of, &t, 5 * NS_PER_MIN,
+		.retention_ns = NS_PER_HOUR };
+	REQUIRE_OK(receiver_open(&o, &t.r, &t.err), &t.err);
+	v[0] = sent(&t, "__name__=a", "f", 1);
+	v[1] = sent(&t, "__name__=b", "f", 1);
+	v[1].ts_ns = clock_now_ns() - NS_PER_HOUR / 2;
+	store(&t, v, 2);
+	CHECK_INT(v[0].rc, ERR_INVALID);
+	CHECK(!strncmp(v[0].err.msg, want, sizeof(want) - 1));
+	CHECK_OK(v[1].rc, &v[1].err);
+	CHECK(!strncmp(t.notes.text.ptr, "b @", 3));
 	bed_close(&t);
 }
 

@@ -1,0 +1,88 @@
+/* Bytes of a connection: plain, TLS, or TLS through the TLS of a proxy. Nothing here ends one. */
+#include <errno.h>
+#include <openssl/err.h>
+
+#include "base/net/http_client_internal.h"
+
+/* errno_value is that of the call that gave rc. *broken: the system failed, not TLS. */
+static enum io_status ssl_status(
+	struct conn *c, int rc, int errno_value, struct buf *why, bool *broken)
+{
+	int e = SSL_get_error(c->ssl, rc);
+
+	*broken = e == SSL_ERROR_SYSCALL;
+	switch (e) {
+	case SSL_ERROR_WANT_READ:
+		return IO_WANT_READ;
+	case SSL_ERROR_WANT_WRITE:
+		return IO_WANT_WRITE;
+	case SSL_ERROR_ZERO_RETURN:
+		return IO_EOF;
+	default:
+		tls_describe(c->ssl, e, errno_value, c->tls_name, why);
+		return IO_FAILED;
+	}
+}
+
+enum io_status conn_read(struct conn *c, void *p, size_t n, size_t *done, struct buf *why)
+{
+	ssize_t got;
+	bool broken;
+	int rc;
+
+	if (c->ssl) {
+		ERR_clear_error();
+		errno = 0;
+		rc = SSL_read(c->ssl, p, (int)n);
+		*done = rc > 0 ? (size_t)rc : 0;
+		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why, &broken);
+	}
+	got = recv(c->fd, p, n, 0);
+	*done = got > 0 ? (size_t)got : 0;
+	if (got > 0)
+		return IO_DONE;
+	if (got == 0)
+		return IO_EOF;
+	if (errno == EAGAIN || errno == EINTR)
+		return IO_WANT_READ;
+	buf_add_cstr(why, strerror(errno));
+	return IO_FAILED;
+}
+
+enum io_status conn_write(
+	struct conn *c, struct str out, size_t *done, struct buf *why, bool *broken)
+{
+	ssize_t sent;
+	int rc;
+
+	*done = 0;
+	*broken = false;
+	if (c->ssl) {
+		ERR_clear_error();
+		errno = 0;
+		rc = SSL_write(c->ssl, out.ptr, out.len > (1u << 20) ? 1 << 20 : (int)out.len);
+		*done = rc > 0 ? (size_t)rc : 0;
+		return rc > 0 ? IO_DONE : ssl_status(c, rc, errno, why, broken);
+	}
+	sent = send(c->fd, out.ptr, out.len, MSG_NOSIGNAL);
+	if (sent >= 0) {
+		*done = (size_t)sent;
+		return IO_DONE;
+	}
+	if (errno == EAGAIN || errno == EINTR)
+		return IO_WANT_WRITE;
+	buf_add_cstr(why, strerror(errno));
+	*broken = true;
+	return IO_FAILED;
+}
+
+enum io_status conn_handshake(struct conn *c, struct buf *why)
+{
+	bool broken;
+	int rc;
+
+	ERR_clear_error();
+	errno = 0;
+	rc = SSL_do_handshake(c->ssl);
+	return rc == 1 ? IO_DONE : ssl_status(c, rc, errno, why, &broken);
+}

@@ -1,0 +1,302 @@
+#include "base/net/http_proxy.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+
+#include "base/net/http_client_internal.h"
+#include "base/net/percent.h"
+
+#define SOCKS_PORT 1080
+#define ENTRY_BYTES_MAX 512u /* of a no_proxy list: longer ones name no host */
+
+static struct str cut(struct str s, size_t from, size_t to)
+{
+	return (struct str){ s.ptr + from, to - from };
+}
+
+/* Offset of the last such byte, or -1. */
+static ptrdiff_t find_last(struct str s, char c)
+{
+	const char *at = s.len ? memrchr(s.ptr, c, s.len) : NULL;
+
+	return at ? at - s.ptr : -1;
+}
+
+static ptrdiff_t find_first(struct str s, char c)
+{
+	const char *at = s.len ? memchr(s.ptr, c, s.len) : NULL;
+
+	return at ? at - s.ptr : -1;
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* URLs of proxies */
+
+static struct str decoded(struct arena *a, struct str s)
+{
+	char *p = arena_strndup(a, s.ptr, s.len);
+
+	return (struct str){ p, p ? percent_decode(p, s) : 0 };
+}
+
+static enum err_code parse_user(
+	struct arena *a, struct str info, struct http_proxy *p, struct err *err)
+{
+	ptrdiff_t colon = find_first(info, ':');
+	size_t n = colon < 0 ? info.len : (size_t)colon;
+
+	p->has_user = true;
+	p->user = decoded(a, cut(info, 0, n));
+	p->password = decoded(a, colon < 0 ? STR("") : cut(info, n + 1, info.len));
+	return p->user.ptr && p->password.ptr ? ERR_OK : arena_fail(a, "proxy", err);
+}
+
+enum err_code http_proxy_parse(
+	struct arena *a, struct str url, bool loose, struct http_proxy *out, struct err *err)
+{
+	static const struct {
+		const char *scheme;
+		enum http_proxy_kind kind;
+		uint16_t port;
+	} rows[] = {
+		{ "http", HTTP_PROXY_HTTP, 80 },
+		{ "https", HTTP_PROXY_HTTPS, 443 },
+		{ "socks5", HTTP_PROXY_SOCKS5, SOCKS_PORT },
+		{ "socks5h", HTTP_PROXY_SOCKS5, SOCKS_PORT },
+	};
+	ptrdiff_t at = url.len     ? str_find(url, STR("://")) : -1;
+	struct str scheme = at < 0 ? STR("") : cut(url, 0, (size_t)at);
+	struct http_proxy p = { 0 };
+	const char *why;
+	enum err_code rc;
+	size_t end;
+
+	if (url.len > HTTP_URL_BYTES_MAX)
+		return err_set(
+			err, ERR_LIMIT, "URL of a proxy is %zu bytes, limit %d", url.len, HTTP_URL_BYTES_MAX);
+	if (at < 0 && loose)
+		scheme = STR("http");
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		if (str_eq_nocase(scheme, str_of(rows[i].scheme))) {
+			p.kind = rows[i].kind;
+			p.port = rows[i].port;
+		}
+	if (!p.kind) /* what is before "://" is no secret, but what may be there instead is */
+		return http_token_valid(scheme) && scheme.len <= 16 ?
+			err_set(err, ERR_INVALID, "proxy scheme \"" STR_FMT "\" is not supported",
+				STR_ARG(scheme)) :
+			err_set(err, ERR_INVALID,
+				"the URL of a proxy begins with http://, https://, socks5:// or socks5h://");
+	url = at < 0 ? url : cut(url, (size_t)at + 3, url.len);
+	for (end = 0; end < url.len && !(url.ptr[end] && strchr("/?#", url.ptr[end])); end++)
+		;
+	url = cut(url, 0, end);
+	at = find_last(url, '@');
+	if (at >= 0 && (rc = parse_user(a, cut(url, 0, (size_t)at), &p, err)))
+		return rc;
+	url = at < 0 ? url : cut(url, (size_t)at + 1, url.len);
+	if ((why = http_authority_parse(url, &p.host, &p.port)))
+		return err_set(err, ERR_INVALID, "invalid URL of a proxy: %s", why);
+	p.host = http_lower_dup(a, p.host);
+	if (!p.host.ptr)
+		return arena_fail(a, "proxy", err);
+	*out = p;
+	return ERR_OK;
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* no_proxy */
+
+/* IPv4 addresses are those mapped into IPv6. False: no address. */
+static bool parse_address(struct str s, struct in6_addr *out)
+{
+	char text[INET6_ADDRSTRLEN + 1];
+	struct in_addr in;
+
+	if (s.len >= sizeof(text))
+		return false;
+	memcpy(text, s.ptr, s.len);
+	text[s.len] = '\0';
+	if (inet_pton(AF_INET6, text, out) == 1)
+		return strlen(text) == s.len;
+	if (inet_pton(AF_INET, text, &in) != 1 || strlen(text) != s.len)
+		return false;
+	memset(out, 0, sizeof(*out));
+	memset(&out->s6_addr[10], 0xff, 2);
+	memcpy(&out->s6_addr[12], &in, sizeof(in));
+	return true;
+}
+
+static bool is_v4(const struct in6_addr *a)
+{
+	return IN6_IS_ADDR_V4MAPPED(a);
+}
+
+static bool is_loopback(const struct in6_addr *a)
+{
+	return IN6_IS_ADDR_LOOPBACK(a) || (is_v4(a) && a->s6_addr[12] == 127);
+}
+
+static void keep_bits(struct in6_addr *a, unsigned bits)
+{
+	for (unsigned i = 0; i<16; i++, bits = bits> 8 ? bits - 8 : 0)
+		if (bits < 8)
+			a->s6_addr[i] &= (uint8_t)(0xff00u >> bits);
+}
+
+/* False: the entry is no network. A network of one family holds no address of the other. */
+static bool parse_network(struct str entry, struct in6_addr *net, unsigned *bits)
+{
+	ptrdiff_t slash = find_first(entry, '/');
+	uint64_t n, max;
+
+	if (slash < 0 || !parse_address(cut(entry, 0, (size_t)slash), net))
+		return false;
+	max = find_first(entry, ':') < 0 ? 32 : 128;
+	if (!str_to_u64(cut(entry, (size_t)slash + 1, entry.len), &n) || n > max)
+		return false;
+	*bits = (unsigned)n + (max == 32 ? 96 : 0);
+	keep_bits(net, *bits);
+	return true;
+}
+
+static bool network_has(const struct in6_addr *net, unsigned bits, struct in6_addr address)
+{
+	if (is_v4(net) != is_v4(&address))
+		return false;
+	keep_bits(&address, is_v4(net) && bits < 96 ? 96 : bits);
+	return memcmp(net, &address, sizeof(address)) == 0;
+}
+
+/* HOST:PORT or [HOST]:PORT. False: it is neither, so all of it is a host. */
+static bool split_port(struct str entry, struct str *host, struct str *port)
+{
+	ptrdiff_t colon = find_last(entry, ':'), end;
+
+	if (colon < 0)
+		return false;
+	*port = cut(entry, (size_t)colon + 1, entry.len);
+	if (entry.ptr[0] == '[') {
+		end = find_first(entry, ']');
+		if (end < 0 || end + 1 != colon)
+			return false;
+		*host = cut(entry, 1, (size_t)end);
+	} else {
+		*host = cut(entry, 0, (size_t)colon);
+		if (find_first(*host, ':') >= 0 || find_first(*host, ']') >= 0)
+			return false;
+	}
+	return find_first(*host, '[') < 0 && find_first(*port, '[') < 0 && find_first(*port, ']') < 0;
+}
+
+/* The target as entries are compared with it. */
+struct target {
+	struct str host, port;
+	bool has_address;
+	struct in6_addr address;
+};
+
+static bool domain_matches(struct str domain, struct str host)
+{
+	if (str_has_prefix(domain, STR("*.")))
+		domain = cut(domain, 1, domain.len);
+	if (domain.ptr[0] == '.')
+		return str_has_suffix(host, domain);
+	return str_eq(host, domain) ||
+		(host.len > domain.len && host.ptr[host.len - domain.len - 1] == '.' &&
+			str_has_suffix(host, domain));
+}
+
+static bool entry_matches(struct str entry, const struct target *t)
+{
+	struct str host = entry, port = STR("");
+	struct in6_addr address;
+	unsigned bits;
+
+	if (parse_network(entry, &address, &bits))
+		return t->has_address && network_has(&address, bits, t->address);
+	if (!split_port(entry, &host, &port)) {
+		host = entry;
+		port = STR("");
+	}
+	if (!host.len || (port.len && !str_eq(port, t->port)))
+		return false;
+	if (parse_address(host, &address))
+		return t->has_address && memcmp(&address, &t->address, sizeof(address)) == 0;
+	return !t->has_address && domain_matches(host, t->host);
+}
+
+/* Takes the next entry off the list. */
+static struct str next_entry(struct str *list)
+{
+	ptrdiff_t comma = find_first(*list, ',');
+	size_t n = comma < 0 ? list->len : (size_t)comma;
+	struct str entry = str_trim(cut(*list, 0, n));
+
+	*list = cut(*list, n + (comma >= 0), list->len);
+	return entry;
+}
+
+bool http_proxy_is_bypassed(struct str no_proxy, struct str host, uint16_t port)
+{
+	char number[8], lower[ENTRY_BYTES_MAX];
+	struct target t = { .host = host };
+	struct str entry, list;
+
+	snprintf(number, sizeof(number), "%u", port);
+	t.port = str_of(number);
+	t.has_address = parse_address(host, &t.address);
+	if (str_is(host, "localhost") || (t.has_address && is_loopback(&t.address)))
+		return true;
+	for (list = no_proxy; list.len;) {
+		entry = next_entry(&list);
+		if (!entry.len || entry.len > sizeof(lower))
+			continue;
+		for (size_t i = 0; i < entry.len; i++) {
+			char c = entry.ptr[i];
+
+			lower[i] = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+		}
+		entry.ptr = lower;
+		if (str_is(entry, "*") || entry_matches(entry, &t))
+			return true;
+	}
+	return false;
+}
+
+/* -------------------------------------------------------------------------------------------- */
+/* The choice */
+
+/* Of the first of both that is set and not empty. */
+static struct str variable(const char *lower, const char *upper)
+{
+	const char *v = getenv(lower);
+
+	if (!v || !*v)
+		v = getenv(upper);
+	return str_of(v ? v : "");
+}
+
+static enum err_code from_environment(struct arena *a, bool tls, struct str host, uint16_t port,
+	struct http_proxy *out, struct err *err)
+{
+	struct str url = tls ? variable("https_proxy", "HTTPS_PROXY") :
+						   variable("http_proxy", "HTTP_PROXY");
+	enum err_code rc;
+
+	if (!url.len || http_proxy_is_bypassed(variable("no_proxy", "NO_PROXY"), host, port))
+		return ERR_OK;
+	rc = http_proxy_parse(a, url, true, out, err);
+	return rc ? err_wrap(err, rc, "%s of the environment", tls ? "HTTPS_PROXY" : "HTTP_PROXY") : rc;
+}
+
+enum err_code http_proxy_choose(struct arena *a, const struct http_proxy_config *c, bool tls,
+	struct str host, uint16_t port, struct http_proxy *out, struct err *err)
+{
+	*out = (struct http_proxy){ 0 };
+	if (c->from_environment)
+		return from_environment(a, tls, host, port, out, err);
+	if (!c->url.len || (c->no_proxy.len && http_proxy_is_bypassed(c->no_proxy, host, port)))
+		return ERR_OK;
+	return http_proxy_parse(a, c->url, c->no_proxy.len > 0, out, err);
+}

@@ -1,0 +1,3 @@
+module profefe
+
+go 1.19

@@ -1,0 +1,112 @@
+/*
+ * POST /api/0/profiles: stores one profile, through the path of all that is pushed.
+ *
+ * profefe's agents send again what failed with 5xx, and drop what was refused with 4xx. So "too
+ * much of this sender" is 503 here.
+ */
+#include "base/clock.h"
+#include "scrape/body.h"
+#include "scrape/receive/receive.h"
+#include "web/profefe/profefe.h"
+#include "web/push/push.h"
+
+/* created_at has whole seconds, in which several instances may send. */
+#define TIMES_MAX 16u
+
+struct collecting {
+	struct receive_turn *t;
+	struct http_in *in;
+	struct profefe_params p;
+	struct received profile;
+};
+
+static enum err_code read_labels(struct collecting *c, struct err *err)
+{
+	struct str instance = http_param(c->in, "instance_id");
+	struct push_labels l;
+
+	push_labels_init(&l, c->t);
+	if (instance.len) /* kube-profefe's; agents of old, too */
+		push_labels_add(&l, STR("instance"), instance);
+	for (size_t i = 0; i < c->p.labels_n; i++)
+		push_labels_add(&l, c->p.labels[i].name, c->p.labels[i].value);
+	push_labels_add(&l, STR("service_name"), c->p.service);
+	push_labels_add(&l, STR(LABEL_NAME), str_of(c->p.profile));
+	return push_labels_build(&l, &c->profile.labels, err);
+}
+
+static enum err_code read_profile(struct collecting *c, struct err *err)
+{
+	struct str created_at = http_param(c->in, "created_at");
+	struct http_in *in = c->in;
+	struct body body;
+	enum err_code rc;
+
+	if (created_at.len && (rc = profefe_time_parse(created_at, &c->profile.ts_ns, err)))
+		return err_wrap(err, rc, "bad request: bad \"created_at\"");
+	if (!in->body.len)
+		return err_set(err, ERR_INVALID, "malformed profile (the body is empty)");
+	if ((rc = body_decode(&c->t->arena, in->body, in->content_type, in->content_encoding,
+			 &pprof_limits_default, &body, err)))
+		return err_wrap(err, rc, "malformed profile");
+	c->profile.profile = body.any.profile;
+	c->profile.kinds = body.any.kinds;
+	return ERR_OK;
+}
+
+/* Another profile of this series and time is stored: this one stands a nanosecond later. */
+static enum err_code store(struct collecting *c, struct err *err)
+{
+	const struct received as_sent = c->profile;
+	struct received *p = &c->profile;
+	int64_t ts_ns = 0;
+
+	for (unsigned i = 0; i < TIMES_MAX; i++) {
+		*p = as_sent;
+		if (i)
+			p->ts_ns = ts_ns + i;
+		receive_store(c->t, p, 1);
+		if (!i)
+			ts_ns = p->ts_ns;
+		if (p->rc != ERR_EXISTS)
+			break;
+	}
+	if (p->rc)
+		err_copy(err, &p->err);
+	return p->rc;
+}
+
+static void answer(struct http_out *out, const struct collecting *c)
+{
+	struct json j;
+
+	profefe_begin(out, &j);
+	profefe_write(&j, c->profile.labels, c->profile.ts_ns, c->p.service, c->p.type);
+	profefe_end(&j);
+}
+
+void profefe_collect(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct receive_turn turn;
+	struct collecting c = { .t = &turn, .in = in };
+	enum err_code rc;
+	struct err err;
+
+	if ((rc = push_begin(w, in, out, &turn, &err))) {
+		out->status = 503;
+		profefe_fail(out, rc, &err);
+		return;
+	}
+	if ((rc = profefe_read_params(in, true, &c.p, &err)) || (rc = read_labels(&c, &err)) ||
+		(rc = read_profile(&c, &err))) {
+		receive_refuse(&turn);
+		out->status = push_status(rc);
+		profefe_fail(out, rc, &err);
+	} else if ((rc = store(&c, &err))) {
+		out->status = push_status(rc);
+		profefe_fail(out, rc, &err);
+	} else {
+		answer(out, &c);
+	}
+	receive_end(&turn);
+}
