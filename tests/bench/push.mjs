@@ -1,9 +1,14 @@
-// Profiles that are sent: a stream of OTLP requests over gRPC at a steady rate, from many hosts that each send every five
-// seconds, as the eBPF profiler does: memory over time, and CPU a profile.
-import { readFileSync } from 'node:fs';
-import { request, sleep, startServer } from '../e2e/lib.mjs';
-import { call, connect, grpcPort, recorded } from '../e2e/otlp_requests.mjs';
-import { cpuOf, emptyDirectory, env } from './common.mjs';
+// Profiles that are sent. A stream of OTLP requests over gRPC at a steady rate, from many hosts that each send every five
+// seconds, as the eBPF profiler does: memory over time, and CPU a profile. OTLP requests over HTTP, stored, beside their
+// decoding alone by the collector's own types. push.v1 beside scraping the same bodies at the same rate.
+import { execFileSync, spawnSync } from 'node:child_process';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { join } from 'node:path';
+import { gunzipSync, gzipSync } from 'node:zlib';
+import { build, request, root, sleep, startServer } from '../e2e/lib.mjs';
+import { call, connect, grpcPort, message, recorded, varint } from '../e2e/otlp_requests.mjs';
+import { cpuOf, emptyDirectory, env, fleetFiles } from './common.mjs';
 import { count, note } from './report.mjs';
 
 const FILE = 'p2-standalone-99hz-steady', PROFILES = 10; // a request
@@ -60,6 +65,117 @@ async function stream(t, rate, seconds) {
   await server.stop();
 }
 
+/* ---- OTLP: stored, beside decoding alone ---- */
+
+const REQUESTS = 400, ROUNDS = 3;
+
+/** Seconds of the collector's own types for one request, not compressed, by rounds. */
+function decodedByGo(body) {
+  const gen = join(build, 'bench', 'otlp_gen'), file = join(emptyDirectory('push-otlp'), 'request.pb');
+  const go = execFileSync(join(root, 'tests/go.sh')).toString().trim();
+  execFileSync(go, ['build', '-o', gen, '.'], { cwd: join(root, 'tests/proto/otlp/gen') });
+  writeFileSync(file, body);
+  return Array.from({ length: ROUNDS }, () => 1 / Number(execFileSync(gen, ['bench', file], { env: { ...process.env, GOMAXPROCS: '1' } })));
+}
+
+/** Seconds of the server for one request, by rounds: HTTP, decoding, storing, syncing. Each is of a later time. */
+async function storedOf(t, one) {
+  const server = await startServer(t, { dir: emptyDirectory('push-otlp-data'), config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
+  const began = Date.now() - 3600e3, rounds = [];
+  const url = `${server.url}/v1development/profiles`, headers = { 'content-type': 'application/x-protobuf' };
+  for (let i = 0, n = 0; i < ROUNDS; i++) {
+    const before = cpuOf(server.child.pid);
+    for (let k = 0; k < REQUESTS; k++, n++) {
+      const answer = await request(url, { method: 'POST', headers, body: one.at(began + n * 2000) });
+      if (answer.status !== 200 || answer.body.length) throw new Error(`${answer.status} ${answer.body}`);
+    }
+    rounds.push((cpuOf(server.child.pid) - before) / REQUESTS);
+  }
+  const stored = await counter(server, 'epimetheus_ingested_profiles_total{result="ok"}');
+  if (stored !== one.profiles * REQUESTS * ROUNDS) throw new Error(`${stored} profiles were stored`);
+  await server.stop();
+  return rounds;
+}
+
+async function otlp(t) {
+  for (const name of [FILE, 'p5-collector-49hz']) {
+    const one = recorded(name, { 'k8s.node.name': 'node-1' }), rounds = await storedOf(t, one);
+    note(`OTLP request of ${one.profiles} profiles, stored (other: decoded by Go)`,
+      { ours: rounds, theirs: decodedByGo(one.at(Date.now())), unit: 'seconds', of: { file: name, bytes: one.bytes } });
+  }
+}
+
+/* ---- push.v1, beside scraping ---- */
+
+const SENDERS = 100, SETTLING_S = 3, MEASURED_S = 20; // each sends or is scraped once a second
+
+/** The same profile of another time: of a field that comes twice the last one counts. */
+const moved = (raw, ms) => gzipSync(Buffer.concat([raw, Buffer.from([9 * 8]), varint(Math.round(ms) * 1e6)]));
+
+const label = (name, value) => message(1, message(1, name), message(2, value));
+
+/** CPU seconds of the server for a profile, by rounds. */
+async function costOf(server, stored) {
+  const rounds = [];
+  await sleep(SETTLING_S * 1000);
+  for (let i = 0; i < ROUNDS; i++) {
+    const cpu = cpuOf(server.child.pid), n = await counter(server, stored);
+    await sleep(MEASURED_S * 1000 / ROUNDS);
+    rounds.push((cpuOf(server.child.pid) - cpu) / ((await counter(server, stored)) - n));
+  }
+  return rounds;
+}
+
+async function scraped(t, bodies) {
+  let i = 0;
+  const target = createServer((_, res) => res.end(moved(bodies[i++ % bodies.length], Date.now()))).listen(0, '127.0.0.1');
+  t.after(() => target.close());
+  const off = ['process_cpu', 'memory', 'block', 'mutex', 'goroutine'].map((p) => `        ${p}: {enabled: false}\n`).join('');
+  const one = (k) => `      - {targets: ["127.0.0.1:${target.address().port}"], labels: {pod: "pod-${k}"}}\n`;
+  const server = await startServer(t, { dir: emptyDirectory('push-scraped'), config: `scrape_configs:
+  - job_name: bench
+    scrape_interval: 1s
+    profiling_config:
+      pprof_config:
+${off}        bench: {path: /bench}
+    static_configs:
+${Array.from({ length: SENDERS }, (_, k) => one(k)).join('')}` });
+  const rounds = await costOf(server, 'epimetheus_scrape_scrapes_total{result="ok"}');
+  await server.stop();
+  target.closeAllConnections();
+  return rounds;
+}
+
+async function pushed(t, bodies) {
+  const server = await startServer(t, { dir: emptyDirectory('push-v1'), config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
+  const url = `${server.url}/push.v1.PusherService/Push`, headers = { 'content-type': 'application/proto' };
+  let going = true, failure;
+  const send = async (k) => {
+    for (let i = k; going; i++) {
+      const began = Date.now();
+      const labels = [label('__name__', 'bench'), label('service_name', 'bench'), label('pod', `pod-${k}`)];
+      const sample = message(2, message(1, moved(bodies[i % bodies.length], began)));
+      const answer = await request(url, { method: 'POST', headers, body: message(1, ...labels, sample) });
+      if (answer.status !== 200) failure = `${answer.status} ${answer.body}`;
+      await sleep(Math.max(0, 1000 - (Date.now() - began)));
+    }
+  };
+  const all = Array.from({ length: SENDERS }, (_, k) => sleep((1000 * k) / SENDERS).then(() => send(k)));
+  const rounds = await costOf(server, 'epimetheus_ingested_profiles_total{result="ok"}');
+  going = false;
+  await Promise.all(all);
+  if (failure) throw new Error(failure);
+  await server.stop();
+  return rounds;
+}
+
+async function beside(t) {
+  const bodies = fleetFiles('fleet-cpu', 10, 10).map((f) => gunzipSync(readFileSync(f)));
+  note('CPU of a profile by push.v1 (other: scraped)', { ours: await pushed(t, bodies), theirs: await scraped(t, bodies), unit: 'seconds' });
+}
+
 export async function push(t) {
+  await otlp(t);
+  await beside(t);
   await stream(t, env('BENCH_PUSH_RATE', 200), env('BENCH_PUSH_SECONDS', 60));
 }

@@ -54,6 +54,8 @@ export const targets = [
   { section: 'memory', note: 'resident, 1,000 targets x 5 profiles', unit: 'MiB', atMost: 160 },
   { section: 'memory', note: 'growth a scrape, 1,000 targets x 5 profiles', unit: 'MiB', atMost: 0.1 },
 
+  { section: 'push', note: 'OTLP request of 10 profiles, stored (other: decoded by Go)', unit: 'x', atLeast: 5 },
+  { section: 'push', note: 'CPU of a profile by push.v1 (other: scraped)', unit: 'x', atLeast: 0.9 },
   { section: 'push', note: 'OTLP over gRPC, 200 profiles/s: growth between 10 and 60 s', unit: 'MiB', atMost: 2 },
   { section: 'push', note: 'OTLP over gRPC, 200 profiles/s: stored', unit: 'profiles/s', atLeast: 199 },
 

@@ -83,9 +83,9 @@ export async function finish(t, program, args, seconds = 60, options = {}) {
   return run;
 }
 
-/** The server on a free port; config is YAML text, or undefined for a start without a file. */
-export async function startServer(t, { dir, config, args = [], ready = true, scheme = 'http' }) {
-  const list = ['--web.listen-address=127.0.0.1:0', `--storage.tsdb.path=${join(dir, 'data')}`, ...args];
+/** The server, on a free port unless one is given; config is YAML text, or undefined for a start without a file. */
+export async function startServer(t, { dir, config, args = [], ready = true, scheme = 'http', port = 0 }) {
+  const list = [`--web.listen-address=127.0.0.1:${port}`, `--storage.tsdb.path=${join(dir, 'data')}`, ...args];
   if (config !== undefined) {
     writeFileSync(join(dir, 'epimetheus.yml'), config);
     list.push(`--config.file=${join(dir, 'epimetheus.yml')}`);

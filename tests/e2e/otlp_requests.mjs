@@ -8,13 +8,13 @@ export const EXPORT = '/opentelemetry.proto.collector.profiles.v1development.Pro
 
 /* ---- protobuf ---- */
 
-function varint(n) {
+export function varint(n) {
   const out = [];
   for (; n > 127; n = Math.floor(n / 128)) out.push(n % 128 | 128);
   return Buffer.from([...out, n]);
 }
 
-const message = (field, ...parts) => {
+export const message = (field, ...parts) => {
   const bytes = Buffer.concat(parts.map((p) => Buffer.from(p)));
   return Buffer.concat([varint(field * 8 + 2), varint(bytes.length), bytes]);
 };
@@ -50,19 +50,21 @@ function fields(b, start, end) {
 
 const members = (b, of, field) => fields(b, of.at, of.end).filter((f) => f.field === field);
 
-/** Where the times of a request are: fixed64 of profiles and of samples. */
+/** Where the times of a request are, fixed64 of profiles and of samples; and how many profiles there are. */
 function times(b) {
   const out = [];
   const whole = { at: 0, end: b.length };
+  let profiles = 0;
   for (const resource of members(b, whole, 1))
     for (const scope of members(b, resource, 2))
       for (const profile of members(b, scope, 2)) {
+        profiles++;
         out.push(...members(b, profile, 3).map((f) => f.at));
         for (const sample of members(b, profile, 2))
           for (const list of members(b, sample, 5))
             for (let at = list.at; at < list.end; at += 8) out.push(at);
       }
-  return out;
+  return { offsets: out, profiles };
 }
 
 /** Each resource gets these attributes. */
@@ -76,13 +78,14 @@ function withAttributes(b, attributes) {
   return Buffer.concat(parts);
 }
 
-/** A recorded request: `at(ms)` is its body, not compressed, its last time at ms since 1970. */
+/** A recorded request: `at(ms)` is its body, not compressed, its last time at ms since 1970; `profiles`: how many there are. */
 export function recorded(name, attributes = {}) {
   const file = readFileSync(join(root, 'tests/proto/otlp/testdata', `${name}.pb.gz`));
-  const body = withAttributes(gunzipSync(file), attributes), offsets = times(body);
+  const body = withAttributes(gunzipSync(file), attributes), { offsets, profiles } = times(body);
   const was = offsets.map((at) => body.readBigUInt64LE(at));
   const last = was.reduce((a, b) => (a > b ? a : b));
   return {
+    profiles,
     bytes: body.length,
     at(ms) {
       const by = BigInt(Math.round(ms)) * 1000000n - last;

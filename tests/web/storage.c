@@ -87,7 +87,7 @@ void profile_gz(struct buf *gz, const struct pushed_profile *o)
 		pprof_builder_sample(b, locations + i, 3 - (uint32_t)i, &label, o->handler != NULL, values);
 	}
 	p = pprof_builder_profile(b);
-	p->duration_nanos = o->cpu ? 9 * NS_PER_S : 0;
+	p->duration_nanos = o->cpu || o->lasting ? 9 * NS_PER_S : 0;
 	p->period_type.type = pprof_builder_string(b, o->cpu ? STR("cpu") : STR("goroutine"));
 	p->period_type.unit = pprof_builder_string(b, o->cpu ? STR("nanoseconds") : STR("count"));
 	if (o->end_s) {

@@ -29,6 +29,7 @@ struct pushed_profile {
 	int64_t slow, own;
 	const char *leaf;
 	int64_t end_s; /* 0: the profile says neither time nor period */
+	bool lasting; /* goroutines have a duration too */
 	const char *handler; /* label of each sample; NULL: none */
 };
 

@@ -39,7 +39,7 @@ static enum err_code read_profile(struct collecting *c, struct err *err)
 {
 	struct str created_at = http_param(c->in, "created_at");
 	struct http_in *in = c->in;
-	struct body body;
+	struct body decoded;
 	enum err_code rc;
 
 	if (created_at.len && (rc = profefe_time_parse(created_at, &c->profile.ts_ns, err)))
@@ -47,10 +47,10 @@ static enum err_code read_profile(struct collecting *c, struct err *err)
 	if (!in->body.len)
 		return err_set(err, ERR_INVALID, "malformed profile (the body is empty)");
 	if ((rc = body_decode(&c->t->arena, in->body, in->content_type, in->content_encoding,
-			 &pprof_limits_default, &body, err)))
+			 &pprof_limits_default, &decoded, err)))
 		return err_wrap(err, rc, "malformed profile");
-	c->profile.profile = body.any.profile;
-	c->profile.kinds = body.any.kinds;
+	c->profile.profile = decoded.any.profile;
+	c->profile.kinds = decoded.any.kinds;
 	return ERR_OK;
 }
 

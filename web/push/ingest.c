@@ -7,8 +7,10 @@
  * in samples at sampleRate.
  */
 #include "proto/folded/ingest.h"
+#include "base/clock.h"
 #include "base/gzip/gzip.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "proto/folded/folded.h"
@@ -25,6 +27,7 @@ METRIC_COUNTER(recording_lost, "epimetheus_ingested_recording_lost_total",
 
 #define RATE_DEFAULT_HZ 100u
 #define RATE_MAX_HZ 1000000u
+#define ROUNDING_MAX_NS (60 * NS_PER_S)
 #define RAW_BYTES_MAX (128u << 20)
 
 struct ingest {
@@ -32,7 +35,7 @@ struct ingest {
 	struct http_in *in;
 	struct ingest_name name;
 	struct multipart parts;
-	int64_t from_ns, until_ns; /* 0: not said */
+	int64_t until_ns, interval_ns; /* 0: not said */
 	uint64_t rate_hz;
 	struct received *v;
 	size_t n;
@@ -45,9 +48,47 @@ static enum err_code read_time(
 	const struct http_in *in, const char *name, int64_t *out, struct err *err)
 {
 	struct str text = http_param(in, name);
-	enum err_code rc = text.len ? ingest_time_parse(text, out, err) : ERR_OK;
+	enum err_code rc;
 
+	*out = 0;
+	rc = text.len ? ingest_time_parse(text, out, err) : ERR_OK;
 	return rc ? err_wrap(err, rc, "invalid parameter \"%s\"", name) : ERR_OK;
+}
+
+/* Whole seconds or milliseconds; nobody's nanoseconds end in so many zeros. */
+static int64_t unit_of(int64_t ns)
+{
+	return ns % NS_PER_S == 0 ? NS_PER_S : ns % NS_PER_MS == 0 ? NS_PER_MS : 1;
+}
+
+/*
+ * Processes of one service have one series, and times in seconds are soon the same. So such a
+ * profile stands within its last second, where its bytes say: sent again it is the same row.
+ */
+static void spread(struct ingest *g, struct str raw)
+{
+	uint64_t unit = (uint64_t)unit_of(g->until_ns);
+
+	if (g->until_ns)
+		g->until_ns -= (int64_t)(hash_bytes(raw.ptr, raw.len, 0) % unit);
+}
+
+/* When the SDK for Go ends, it rounds until down, but not from: then no length is known. */
+static enum err_code read_times(struct ingest *g, struct err *err)
+{
+	int64_t from_ns;
+	enum err_code rc;
+
+	if ((rc = read_time(g->in, "from", &from_ns, err)) ||
+		(rc = read_time(g->in, "until", &g->until_ns, err)))
+		return rc;
+	if (!from_ns || !g->until_ns)
+		return ERR_OK;
+	if (g->until_ns < from_ns - ROUNDING_MAX_NS)
+		return err_set(err, ERR_INVALID, "invalid parameter \"until\": it is before from");
+	if (g->until_ns > from_ns)
+		g->interval_ns = g->until_ns - from_ns;
+	return ERR_OK;
 }
 
 static enum err_code read_params(struct ingest *g, struct err *err)
@@ -59,11 +100,8 @@ static enum err_code read_params(struct ingest *g, struct err *err)
 		return err_set(err, ERR_INVALID, "invalid parameter \"name\": it is missing");
 	if ((rc = ingest_name_parse(&g->t->arena, name, &g->name, err)))
 		return err_wrap(err, rc, "invalid parameter \"name\"");
-	if ((rc = read_time(g->in, "from", &g->from_ns, err)) ||
-		(rc = read_time(g->in, "until", &g->until_ns, err)))
+	if ((rc = read_times(g, err)))
 		return rc;
-	if (g->from_ns && g->until_ns && g->until_ns < g->from_ns)
-		return err_set(err, ERR_INVALID, "invalid parameter \"until\": it is before from");
 	g->rate_hz = 0;
 	if (rate.len && (!str_to_u64(rate, &g->rate_hz) || g->rate_hz > RATE_MAX_HZ))
 		return err_set(err, ERR_INVALID,
@@ -94,9 +132,9 @@ static enum err_code add(struct ingest *g, struct str name, const struct pprof *
 {
 	struct received *to = &g->v[g->n];
 
-	*to = (struct received){ .profile = p, .kinds = kinds, .ts_ns = g->until_ns };
-	if (g->from_ns && g->until_ns > g->from_ns)
-		to->interval_ns = g->until_ns - g->from_ns;
+	*to = (struct received){
+		.profile = p, .kinds = kinds, .ts_ns = g->until_ns, .interval_ns = g->interval_ns
+	};
 	g->n++;
 	return read_labels(g, name, &to->labels, err);
 }
@@ -108,13 +146,6 @@ static enum err_code room(struct ingest *g, size_t n, struct err *err)
 }
 
 /* ---- forms of profiles ---- */
-
-/* Of levels each value stands for a time, of all others for what happened in it. */
-static enum value_kind kind_of(struct str type)
-{
-	return str_has_prefix(type, STR("inuse_")) ||
-		str_has_prefix(type, STR("goroutine")) ? KIND_GAUGE : KIND_DELTA;
-}
 
 static enum err_code take_folded(struct ingest *g, struct str raw, struct err *err)
 {
@@ -130,7 +161,7 @@ static enum err_code take_folded(struct ingest *g, struct str raw, struct err *e
 		return arena_fail(&g->t->arena, "request", err);
 	(void)ingest_kind_of(&g->name.app, &costs);
 	ingest_meaning(&costs, (uint32_t)g->rate_hz, &m);
-	*kind = kind_of(m.type);
+	*kind = push_is_level(m.type) ? KIND_GAUGE : KIND_DELTA;
 	g->bad_content = true;
 	if ((rc = folded_decode(&g->t->arena, format, raw, &m, &pprof_limits_default, &v, &n, err)))
 		return rc;
@@ -217,6 +248,7 @@ static enum err_code read_config(struct ingest *g, struct str *name, bool *grows
 static enum err_code take_pprof(struct ingest *g, struct str raw, struct err *err)
 {
 	struct legacy_any any;
+	enum value_kind *kinds;
 	struct str name;
 	enum err_code rc;
 	bool grows;
@@ -227,7 +259,8 @@ static enum err_code take_pprof(struct ingest *g, struct str raw, struct err *er
 	g->bad_content = false;
 	name = push_profile_name(any.profile);
 	if ((rc = read_config(g, &name, &grows, err)) || (rc = room(g, 1, err)) ||
-		(rc = add(g, name, any.profile, any.kinds, err)))
+		(rc = push_kinds(&g->t->arena, any.profile, name, &kinds, err)) ||
+		(rc = add(g, name, any.profile, any.kinds ? any.kinds : kinds, err)))
 		return rc;
 	g->v[0].convert = grows;
 	return ERR_OK;
@@ -260,6 +293,7 @@ static enum err_code take(struct ingest *g, struct err *err)
 	}
 	if (!body.len)
 		return err_set(err, ERR_INVALID, "the body is empty");
+	spread(g, body);
 	if (jfr || str_is(format, "jfr") || jfr_recognized(body))
 		return take_jfr(g, body, multipart_get(&g->parts, "labels"), err);
 	if (profile || str_is(format, "pprof"))

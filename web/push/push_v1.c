@@ -42,14 +42,18 @@ static enum err_code read_profile(
 	struct str raw = { (const char *)bytes.data, bytes.len };
 	struct received *p = &b->v[b->n];
 	struct legacy_any any;
+	enum value_kind *kinds;
 	enum err_code rc;
 
 	if (!raw.len)
 		return err_set(err, ERR_INVALID, "raw_profile is empty");
 	if ((rc = pprof_inflate(a, raw, &pprof_limits_default, &raw, err)) ||
-		(rc = legacy_decode_any(a, raw, &pprof_limits_default, &any, err)))
+		(rc = legacy_decode_any(a, raw, &pprof_limits_default, &any, err)) ||
+		(rc = push_kinds(a, any.profile, labels_get(labels, STR(LABEL_NAME)), &kinds, err)))
 		return rc;
-	*p = (struct received){ .labels = labels, .profile = any.profile, .kinds = any.kinds };
+	*p = (struct received){
+		.labels = labels, .profile = any.profile, .kinds = any.kinds ? any.kinds : kinds
+	};
 	b->n++;
 	return ERR_OK;
 }

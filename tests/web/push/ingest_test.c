@@ -53,6 +53,34 @@ TEST(stacks_by_name_cost_what_the_end_of_the_name_says)
 	grafana_stop();
 }
 
+TEST(processes_of_one_service_end_profiles_in_the_same_second)
+{
+	grafana_start();
+	for (int again = 0; again < 2; again++) {
+		CHECK_INT(push("name=shop" AT, "", STR("main;work 3\n")), 200);
+		CHECK_INT(push("name=shop" AT, "", STR("main;work 4\n")), 200);
+		CHECK_INT(push(
+			"name=shop&from=1700000000000&until=1700000010000", "", STR("main;work 5\n")), 200);
+		check_value("total(cpu%5B1m%5D)", "120000000");
+	}
+	/* Not after the second, and within it. */
+	check_value("total(cpu%5B1s%5D%20offset%205s)", "120000000");
+	/* Nanoseconds are believed. */
+	CHECK_INT(push("name=b&until=1700000010000000007", "", STR("main;work 3\n")), 200);
+	CHECK_INT(push("name=b&until=1700000010000000007", "", STR("main;work 4\n")), 409);
+	grafana_stop();
+}
+
+TEST(an_end_may_be_rounded_to_before_its_beginning)
+{
+	grafana_start();
+	CHECK_INT(push(
+		"name=shop&from=1700000009500000000&until=1700000000000000000", "", STR("main;work 3\n")),
+		200);
+	check_value("total(cpu%5B1s%5D%20offset%2015s)", "30000000");
+	grafana_stop();
+}
+
 static void pprof_part(struct buf *out, bool cpu)
 {
 	struct buf gz = { 0 };
@@ -185,7 +213,7 @@ TEST(refusals_are_text)
 {
 	grafana_start();
 	refused("", "", "a 1\n", 400, "invalid parameter \"name\": it is missing\n");
-	refused("name=a&from=1700000010&until=1700000000", "", "a 1\n", 400,
+	refused("name=a&from=1700000061&until=1700000000", "", "a 1\n", 400,
 		"invalid parameter \"until\": it is before from\n");
 	refused("name=a&sampleRate=x", "", "a 1\n", 400,
 		"invalid parameter \"sampleRate\": \"x\" is no number up to 1000000\n");

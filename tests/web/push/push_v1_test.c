@@ -128,6 +128,27 @@ static void refused(const char *headers, const char *body, int status, const cha
 	CHECK_STR(buf_str(&grafana.r.body), want);
 }
 
+TEST(what_is_alive_is_a_level_also_over_a_duration)
+{
+	struct buf gz = { 0 }, json = { 0 };
+
+	grafana_start();
+	profile_gz(&gz,
+		&(struct pushed_profile){
+			.lasting = true, .slow = 3, .own = 1, .leaf = "main.slow", .end_s = END_S });
+	request(&json,
+		"{\"name\":\"__name__\",\"value\":\"goroutine\"},"
+		"{\"name\":\"service_name\",\"value\":\"a\"}",
+		buf_str(&gz));
+	CHECK_INT(push(AS_JSON, buf_str(&json)), 200);
+	grafana_get("/api/v1/profile_types");
+	CHECK_INT(grafana_count("\"type\":\"goroutine:goroutine:count:goroutine:count\""), 1);
+	CHECK_INT(grafana_count("\"delta\":false"), 1);
+	grafana_stop();
+	buf_release(&gz);
+	buf_release(&json);
+}
+
 TEST(what_is_refused_is_named)
 {
 	grafana_start();
