@@ -275,6 +275,8 @@ static void failed(struct symbolize *s)
 {
 	bool news;
 
+	if (s->rc == ERR_CANCELED) /* the server ends */
+		return;
 	symbol_entry_failed(s->entry, clock_monotonic_ns(), &news);
 	metric_add(&questions_total, "failed", 1);
 	if (news)

@@ -58,6 +58,29 @@ static void check_symbols(struct arena *a, const struct pprof *p, struct str ans
 	}
 }
 
+/* As receivers call it: protobuf first, else the same as legacy_decode, with names of comments. */
+static void check_any(struct str body, bool is_legacy)
+{
+	struct legacy_any any;
+	struct err err = { 0 };
+	struct pprof *wire;
+	struct arena a;
+	bool is_wire;
+
+	arena_init(&a, ARENA_BYTES);
+	is_wire = !pprof_decode(&a, body, &pprof_limits_default, &wire, &err);
+	arena_release(&a);
+	arena_init(&a, ARENA_BYTES);
+	err.msg[0] = '\0';
+	if (legacy_decode_any(&a, body, &pprof_limits_default, &any, &err)) {
+		require(err.msg[0] != '\0' && !is_wire);
+	} else {
+		require(is_wire ? !any.is_legacy : is_legacy);
+		check(any.profile);
+	}
+	arena_release(&a);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str body = { (const char *)data, size };
@@ -70,8 +93,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		check(p);
 		check_encoding(&a, p);
 		check_symbols(&a, p, body);
+		check_any(body, true);
 	} else {
 		require(err.msg[0] != '\0' && !p);
+		check_any(body, false);
 	}
 	arena_release(&a);
 	return 0;

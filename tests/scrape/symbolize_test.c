@@ -8,6 +8,7 @@
 
 #include "base/fs.h"
 #include "proto/legacy/legacy.h"
+#include "scrape/url.h"
 #include "tests/check.h"
 #include "tests/scrape/fixture.h"
 #include "tests/scrape/symbol_target.h"
@@ -407,6 +408,30 @@ TEST(a_text_that_has_names)
 	for (uint32_t i = 0; i < s.p->locations_n; i++)
 		CHECK_INT(s.p->locations[i].line_n, 1);
 	service_release(&s);
+}
+
+TEST(paths_of_services)
+{
+	static const struct {
+		const char *url, *prefix, *path, *want;
+	} rows[] = {
+		{ "http://h:1/pprof/heap", "", "", "http://h:1/pprof/symbol" },
+		{ "https://h/debug/pprof/profile?seconds=9&x=/y", "", "", "https://h/debug/pprof/symbol" },
+		{ "http://[::1]:1/a/b/heap", "/a", "", "http://[::1]:1/a/b/symbol" },
+		{ "http://h/", "", "", "http://h/symbol" },
+		{ "http://h", "", "", "http://h/symbol" },
+		{ "http://h?x=1", "", "", "http://h/symbol" },
+		{ "http://h/pprof/heap", "", "names", "http://h/names" },
+		{ "http://h/p/pprof/heap?debug=1", "p/", "/a b?c", "http://h/p/a%20b%3Fc" },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct buf out = { 0 };
+
+		url_print_symbol(&out, str_of(rows[i].url), str_of(rows[i].prefix), str_of(rows[i].path));
+		CHECK_STR(buf_str(&out), rows[i].want);
+		buf_release(&out);
+	}
 }
 
 TEST(processes_are_told_apart)

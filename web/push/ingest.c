@@ -9,7 +9,9 @@
 #include "proto/folded/ingest.h"
 #include "base/clock.h"
 #include "base/gzip/gzip.h"
+#include "base/log.h"
 #include "base/map.h"
+#include "base/metrics.h"
 #include "base/quote.h"
 #include "proto/folded/folded.h"
 #include "proto/jfr/jfr.h"
@@ -17,6 +19,11 @@
 #include "web/push/forms.h"
 #include "web/push/multipart.h"
 #include "web/push/push.h"
+
+METRIC_COUNTER(recording_lost, "epimetheus_ingested_recording_lost_total",
+	"What recordings of Java lack, by what: events whose stack was cut or is missing, or whose "
+	"labels are; frames of unknown methods.",
+	"what");
 
 #define RATE_DEFAULT_HZ 100u
 #define RATE_MAX_HZ 1000000u
@@ -174,6 +181,26 @@ static enum err_code inflate(
 						   ERR_OK;
 }
 
+/* The recorder's losses are not refused. They are counted, so that they are not silent. */
+static void count_losses(const struct ingest *g, const struct jfr_file *file)
+{
+	uint64_t cut = 0, missing = 0;
+
+	for (uint32_t i = 0; i < file->profiles_n; i++) {
+		cut += file->profiles[i].truncated;
+		missing += file->profiles[i].without_stack;
+	}
+	if (!cut && !missing && !file->labels_lost_n && !file->frames_lost_n)
+		return;
+	metric_add(&recording_lost, "stack_cut", (double)cut);
+	metric_add(&recording_lost, "stack_missing", (double)missing);
+	metric_add(&recording_lost, "labels_missing", (double)file->labels_lost_n);
+	metric_add(&recording_lost, "method_missing", (double)file->frames_lost_n);
+	log_debug("ingest", "recording of Java is not complete", LOG_STR("app", g->name.app),
+		LOG_I("stack_cut", cut), LOG_I("stack_missing", missing),
+		LOG_I("labels_missing", file->labels_lost_n), LOG_I("method_missing", file->frames_lost_n));
+}
+
 static enum err_code take_jfr(
 	struct ingest *g, struct str raw, const struct str *labels, struct err *err)
 {
@@ -186,6 +213,7 @@ static enum err_code take_jfr(
 		(rc = jfr_decode(&g->t->arena, raw, &o, &file, err)))
 		return rc;
 	g->bad_content = false;
+	count_losses(g, file);
 	if ((rc = room(g, file->profiles_n, err)))
 		return rc;
 	for (uint32_t i = 0; i < file->profiles_n && !rc; i++)

@@ -1,6 +1,7 @@
 /* The API over a socket, on a real database, engine and scrape manager. */
 
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/self/flags.h"
 #include "proto/pprof.h"
 #include "scrape/manager.h"
@@ -207,6 +208,26 @@ TEST(ingest_answers_what_was_stored)
 		"{\"status\":\"success\",\"data\":[{\"__name__\":\"process_cpu\",\"job\":\"demo\"}]"
 		"}\n");
 	buf_release(&gz);
+	stop();
+}
+
+/* Of a format before protobuf. Both of its types count. */
+TEST(ingest_takes_what_gperftools_writes)
+{
+	struct buf body = { 0 };
+	struct err err;
+
+	start();
+	CHECK_OK(
+		fs_read_file("tests/proto/legacy/testdata/gperftools.cpu", 1u << 20, &body, &err), &err);
+	post("/api/v1/ingest?name=cpu&job=cpp&time=1700000000&interval=1s", "", buf_str(&body));
+	CHECK_INT(f.r.status, 200);
+	CHECK_GET("/api/v1/query?time=1700000000&query=total(process_cpu:samples:count:cpu:nanoseconds:"
+			  "delta)",
+		200,
+		"{\"status\":\"success\",\"data\":{\"resultType\":\"vector\",\"unit\":\"count\","
+		"\"result\":[{\"metric\":{\"job\":\"cpp\"},\"value\":[1700000000,\"131\"]}]}}\n");
+	buf_release(&body);
 	stop();
 }
 

@@ -6,6 +6,7 @@
 #include "tests/web/grafana.h"
 
 #define RECORDINGS "tests/proto/jfr/recordings/"
+#define LEGACY "tests/proto/legacy/testdata/"
 #define AT "&from=1700000000&until=1700000010"
 #define PART(name) "--b\r\nContent-Disposition: form-data; name=\"" name "\"\r\n\r\n"
 #define AS_PARTS "Content-Type: multipart/form-data; boundary=b\r\n"
@@ -147,6 +148,56 @@ TEST(a_recording_of_java_is_several_profiles)
 				"&time=1700000015");
 	CHECK_INT(grafana_count("\"total\":770000000,"), 1);
 	CHECK_INT(grafana_count("\"function\":\"Work.hotLeaf\",\"flat\":620000000,"), 1);
+	grafana_stop();
+	buf_release(&body);
+}
+
+static double counted(const char *metric)
+{
+	struct str body = grafana_get("/metrics");
+	const char *at = strstr(body.ptr, metric);
+
+	return at ? strtod(at + strlen(metric), NULL) : 0;
+}
+
+#define LOST "epimetheus_ingested_recording_lost_total{what="
+
+/* The labels of its events are in a part that is missing. */
+TEST(what_a_recording_lacks_is_counted)
+{
+	struct buf body = { 0 };
+
+	grafana_start();
+	file_part(&body, PART("jfr"), RECORDINGS "agent.jfr.gz");
+	buf_add_cstr(&body, "--b--\r\n");
+	CHECK_INT(counted(LOST "\"labels_missing\"}"), 0);
+	CHECK_INT(push("name=java&format=jfr" AT, AS_PARTS, buf_str(&body)), 200);
+	CHECK(counted(LOST "\"labels_missing\"}") >= 39);
+	CHECK_INT(counted(LOST "\"method_missing\"}"), 0);
+	grafana_stop();
+	buf_release(&body);
+}
+
+/* CPU time counts, memory in use is a level; an address is its own name. */
+TEST(formats_before_protobuf)
+{
+	struct buf body = { 0 };
+	struct err err;
+
+	grafana_start();
+	must(fs_read_file(LEGACY "gperftools.cpu", 1u << 20, &body, &err), &err);
+	CHECK_INT(push("name=cpp&format=pprof" AT, "", buf_str(&body)), 200);
+	check_value("total(process_cpu:samples%7Bjob=%22cpp%22%7D%5B1m%5D)", "131");
+	check_value(
+		"total(process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta%7Bjob=%22cpp%22%7D%5B1m%5D)",
+		"655000000");
+	buf_clear(&body);
+	file_part(&body, PART("profile"), LEGACY "jemalloc.heap");
+	buf_add_cstr(&body, "--b--");
+	CHECK_INT(push("name=cpp" AT, AS_PARTS, buf_str(&body)), 200);
+	check_value("total(memory:inuse_space%7Bjob=%22cpp%22%7D%5B1m%5D)", "65949608");
+	CHECK_INT(push("name=cpp&format=pprof" AT, "", STR("heap profile: 1: 2\n")), 422);
+	CHECK_STR(buf_str(&grafana.r.body), "heap profile (text): its first line is damaged\n");
 	grafana_stop();
 	buf_release(&body);
 }

@@ -1,4 +1,5 @@
 /* push.v1.PusherService/Push against a real database: what is stored, what is answered. */
+#include "base/fs.h"
 #include "proto/base64.h"
 #include "tests/check.h"
 #include "tests/web/grafana.h"
@@ -97,6 +98,28 @@ TEST(both_encodings_are_stored)
 	buf_release(&gz);
 	buf_release(&json);
 	buf_release(&proto);
+}
+
+/* Go's text with its names, in JSON as bytes. */
+TEST(a_format_before_protobuf)
+{
+	struct buf text = { 0 }, json = { 0 };
+	struct str body;
+	struct err err;
+
+	grafana_start();
+	must(fs_read_file("tests/proto/legacy/testdata/go_goroutine.txt", 1u << 20, &text, &err), &err);
+	request(&json,
+		"{\"name\":\"__name__\",\"value\":\"goroutine\"},"
+		"{\"name\":\"service_name\",\"value\":\"a\"}",
+		buf_str(&text));
+	CHECK_INT(push(AS_JSON, buf_str(&json)), 200);
+	body = grafana_get("/api/v1/query?query=cum(goroutine,%7Bfunction=%22main.main%22%7D)");
+	if (str_find(body, STR(",\"1\"]")) < 0)
+		CHECK_FAIL(STR_FMT, STR_ARG(body));
+	grafana_stop();
+	buf_release(&text);
+	buf_release(&json);
 }
 
 static void refused(const char *headers, const char *body, int status, const char *want)
