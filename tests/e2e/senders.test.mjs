@@ -204,12 +204,12 @@ for (const [name, make] of Object.entries(form)) {
     const options = { method: 'POST', headers: { ...headers, 'x-scope-orgid': 'team' }, body };
     const sent = await request(server.url + path, options);
     assert.equal(sent.status, 200, sent.body.toString());
-    assert.deepEqual(await costOf(server, 'cpu', /work/), { total: 30e6, flat: 30e6, cum: 30e6, name: 'Shop::work' });
+    assert.deepEqual(await costOf(server, 'cpu', /Shop/), { total: 30e6, flat: 30e6, cum: 30e6, name: 'Shop::work' });
     assert.deepEqual(await api(server, 'series', { 'match[]': '{__name__!=""}' }),
       [{ __name__: 'process_cpu', job: 'sent', region: 'here', service_name: 'sent' }]);
     // As after a lost answer.
     assert.equal((await request(server.url + path, options)).status, 200);
-    assert.equal((await costOf(server, 'cpu', /work/)).total, 30e6);
+    assert.equal((await costOf(server, 'cpu', /Shop/)).total, 30e6);
   });
 }
 

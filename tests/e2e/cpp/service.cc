@@ -230,7 +230,7 @@ static void serve(int fd)
 			query = path.substr(mark);
 			path = path.substr(0, mark);
 			if ((at = query.find("seconds=")) != std::string::npos)
-				seconds = static_cast<unsigned>(atoi(query.c_str() + at + 8));
+				seconds = static_cast<unsigned>(strtoul(query.c_str() + at + 8, nullptr, 10));
 		}
 		body = answer(method, path, seconds, in.substr(head + 4));
 		std::string out = (body.empty() ? "HTTP/1.1 404 Not Found" : "HTTP/1.1 200 OK");
