@@ -187,6 +187,7 @@ void arena_reset(struct arena *a)
 {
 	struct arena_block *keep = a->head;
 
+	a->starved = false;
 	if (!keep)
 		return;
 	a->head = keep->next;
@@ -241,6 +242,7 @@ static int add_block(struct arena *a, size_t need)
 	if (!b && !(b = malloc(sizeof(*b) + size))) {
 		if (a->shared)
 			budget_give(a->shared, sizeof(*b) + size);
+		a->starved = true;
 		return 0;
 	}
 	b->size = size;
@@ -314,6 +316,8 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
 
 enum err_code arena_fail(const struct arena *a, const char *what, struct err *err)
 {
+	if (a->starved)
+		return err_nomem(err, what);
 	if (a->shared)
 		return budget_fail(a->shared, what, err);
 	if (a->budget_bytes)

@@ -66,6 +66,7 @@ struct arena {
 	size_t budget_bytes; /* 0: no limit */
 	size_t block_max; /* 0: 1 MiB; less for an arena that lives long: half of a block may be free */
 	struct budget *shared; /* NULL: none beside its own */
+	bool starved; /* the machine had no memory, whatever the budget says */
 };
 
 void arena_init(struct arena *a, size_t budget_bytes);

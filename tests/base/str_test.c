@@ -74,6 +74,22 @@ TEST(arena_budget)
 	arena_release(&a);
 }
 
+/* No machine has half of the addresses to give. The sanitizers would end the program. */
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(an_arena_that_finds_no_memory_does_not_blame_its_budget)
+{
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, PTRDIFF_MAX);
+	CHECK(arena_alloc_raw(&a, PTRDIFF_MAX / 2, 1) == NULL);
+	CHECK_ERR(arena_fail(&a, "query", &err), &err, ERR_NOMEM, "query: out of memory");
+	arena_reset(&a);
+	CHECK_INT(arena_fail(&a, "query", &err), ERR_LIMIT);
+	arena_release(&a);
+}
+#endif
+
 /* All lengths and signs, beside printf. */
 TEST(decimals)
 {

@@ -107,7 +107,7 @@ test("profefe's agent and kube-profefe's tools send and read", { timeout: 600000
     const off = await startServer(t, { dir: scratch(t), config: 'scrape_configs: []\n' });
     const done = await finish(t, program, ['kube', off.url, join(dir, 'cpu.pb.gz'), 'shop', 'shop-1']);
     assert.equal(done.code, 1);
-    assert.match(done.err, /^403: ingest is disabled: start with --web\.enable-ingest$/m);
+    assert.match(done.err, /^404: ingest is disabled: start with --web\.enable-ingest$/m);
     const empty = await finish(t, program, ['services', off.url]);
     assert.match(empty.err, /^404: nothing found$/m);
   });

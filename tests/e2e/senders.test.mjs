@@ -221,6 +221,6 @@ test('an SDK that is refused is told the flag', async (t) => {
   const [program, ...args] = senders[1].command(between.url);
   start(t, program, args, { cwd: dir, stdio: ['pipe', 'pipe', 'pipe'] });
   const [{ status, answer }] = await until('a refusal', 30, () => between.seen[0]?.status && between.seen);
-  assert.equal(status, 403);
+  assert.equal(status, 404);
   assert.match(answer, /--web\.enable-ingest/);
 });

@@ -92,11 +92,13 @@ TEST(paths_methods_and_states)
 		{ "POST /-/reload", 403,
 			"Lifecycle API is not enabled: start with --web.enable-lifecycle.\n" },
 		{ "POST /-/quit", 403, NULL },
-		{ "POST /api/v1/ingest", 403,
-			"{\"status\":\"error\",\"errorType\":\"unavailable\",\"error\":\"ingest is "
+		{ "POST /api/v1/ingest", 404,
+			"{\"status\":\"error\",\"errorType\":\"not_found\",\"error\":\"ingest is "
 			"disabled: start with --web.enable-ingest\"}" },
 		{ "GET /api/v1/nothing", 404, "404 page not found\n" },
-		{ "POST /nothing", 404, "404 page not found\n" },
+		{ "POST /v1/profiles", 404,
+			"nothing is taken at \"/v1/profiles\"; profiles are taken at /api/v1/ingest, "
+			"/v1development/profiles, /ingest, /push.v1.PusherService/Push, /api/0/profiles\n" },
 		{ "GET /nothing/at/all", 404, "404 page not found\n" },
 		{ "GET /explore/", 404, NULL },
 		{ "GET /../etc/passwd", 404, NULL },

@@ -120,12 +120,25 @@ static bool enabled(const struct web *w, const struct route *r, struct http_out 
 		api_error(
 			out, 403, "unavailable", "admin APIs disabled: start with --web.enable-admin-api");
 	else if ((r->flags & ROUTE_INGEST) && !w->o.enable_ingest)
-		api_error(out, 403, "unavailable", "ingest is disabled: start with --web.enable-ingest");
+		api_error(out, 404, "not_found", "ingest is disabled: start with --web.enable-ingest");
 	else if ((r->flags & ROUTE_READY) && !atomic_load(&w->ready))
 		http_text(out, 503, "Service Unavailable");
 	else
 		return true;
 	return false;
+}
+
+/* Somebody may have been given a wrong address to send profiles to. */
+static void not_taken(const struct web *w, struct str path, struct http_out *out)
+{
+	struct buf paths = { 0 };
+
+	for (size_t i = 0; i < w->routes_n; i++)
+		if (w->routes[i].flags & ROUTE_INGEST)
+			buf_printf(&paths, "%s %s", paths.len ? "," : "", w->routes[i].path);
+	http_text(out, 404, "nothing is taken at %s; profiles are taken at" STR_FMT, QUOTED(path),
+		STR_ARG(buf_str(&paths)));
+	buf_release(&paths);
 }
 
 static void not_routed(enum http_method method, const struct web *w, const struct http_in *in,
@@ -137,6 +150,8 @@ static void not_routed(enum http_method method, const struct web *w, const struc
 		out->status = 204;
 	} else if (other_method) {
 		http_text(out, 405, "Method Not Allowed");
+	} else if (method == HTTP_POST) {
+		not_taken(w, path, out);
 	} else {
 		http_text(out, 404, "404 page not found");
 	}
