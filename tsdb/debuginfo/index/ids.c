@@ -1,0 +1,56 @@
+#include "tsdb/debuginfo/index/ids.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#define SLOTS_MIN 64u
+
+uint32_t ids_find(
+	const struct ids *t, uint64_t hash, ids_eq_fn eq, const void *ctx, const void *key)
+{
+	if (!t->slots)
+		return IDS_NONE;
+	for (size_t i = hash & t->mask; t->slots[i]; i = (i + 1) & t->mask)
+		if (eq(ctx, t->slots[i] - 1, key))
+			return t->slots[i] - 1;
+	return IDS_NONE;
+}
+
+static void put(struct ids *t, uint64_t hash, uint32_t id)
+{
+	size_t i = hash & t->mask;
+
+	while (t->slots[i])
+		i = (i + 1) & t->mask;
+	t->slots[i] = id + 1;
+}
+
+static bool grow(struct ids *t, ids_hash_fn hash_of, const void *ctx)
+{
+	size_t n = t->slots ? (t->mask + 1) * 2 : SLOTS_MIN;
+	struct ids wide = { .mask = n - 1, .n = t->n };
+
+	wide.slots = calloc(n, sizeof(*wide.slots));
+	if (!wide.slots)
+		return false;
+	free(t->slots);
+	for (uint32_t id = 0; id < t->n; id++)
+		put(&wide, hash_of(ctx, id), id);
+	*t = wide;
+	return true;
+}
+
+bool ids_add(struct ids *t, uint64_t hash, ids_hash_fn hash_of, const void *ctx)
+{
+	assert(t->n < IDS_NONE - 1);
+	if ((!t->slots || ((size_t)t->n + 1) * 4 > (t->mask + 1) * 3) && !grow(t, hash_of, ctx))
+		return false;
+	put(t, hash, t->n++);
+	return true;
+}
+
+void ids_release(struct ids *t)
+{
+	free(t->slots);
+	*t = (struct ids){ 0 };
+}

@@ -1,0 +1,305 @@
+#include <stdatomic.h>
+#include <stdlib.h>
+
+#include "tsdb/debuginfo/index/format.h"
+
+enum page_state { PAGE_NEW, PAGE_SOUND, PAGE_DAMAGED };
+
+/* Changes while an index is read. */
+struct reading {
+	_Atomic uint64_t faults; /* wrong contents under right checksums */
+	/* enum page_state. Two threads may verify one page at once, and find the same. */
+	_Atomic unsigned char pages[];
+};
+
+struct symindex {
+	struct str bytes;
+	struct header h;
+	const char *section[SECTIONS];
+	struct reading *reading;
+};
+
+enum err_code symindex_open(struct str bytes, struct symindex **out, struct err *err)
+{
+	struct header h;
+	struct symindex *x;
+	enum err_code rc;
+
+	if ((rc = header_read(bytes, &h, err)))
+		return rc;
+	x = calloc(1, sizeof(*x));
+	if (!x || !(x->reading = calloc(1, sizeof(*x->reading) + h.pages))) {
+		free(x);
+		return err_nomem(err, "symbol index");
+	}
+	x->bytes = bytes;
+	x->h = h;
+	for (unsigned i = 0; i < SECTIONS; i++)
+		x->section[i] = bytes.ptr + h.section[i].offset;
+	*out = x;
+	return ERR_OK;
+}
+
+void symindex_close(struct symindex *x)
+{
+	if (!x)
+		return;
+	free(x->reading);
+	free(x);
+}
+
+struct str symindex_build_id(const struct symindex *x)
+{
+	return x->h.build_id;
+}
+
+enum symindex_quality symindex_best(const struct symindex *x)
+{
+	return x->h.best;
+}
+
+/* ---- reading of verified bytes ---- */
+
+static bool fault(const struct symindex *x)
+{
+	atomic_fetch_add_explicit(&x->reading->faults, 1, memory_order_relaxed);
+	return false;
+}
+
+static bool verify(const struct symindex *x, uint64_t page)
+{
+	struct str data = { x->bytes.ptr + FORMAT_HEADER_BYTES,
+		x->bytes.len - FORMAT_HEADER_BYTES - x->h.pages * 8 };
+	bool sound = page_hash(data, page) ==
+		load_u64(x->bytes.ptr + x->bytes.len - (x->h.pages - page) * 8);
+
+	atomic_store_explicit(
+		&x->reading->pages[page], sound ? PAGE_SOUND : PAGE_DAMAGED, memory_order_relaxed);
+	return sound;
+}
+
+/* [at, at + n), of the data, can be read: its pages are sound. n > 0. */
+static bool readable(const struct symindex *x, const char *at, uint64_t n)
+{
+	uint64_t offset = (uint64_t)(at - x->bytes.ptr) - FORMAT_HEADER_BYTES;
+
+	for (uint64_t page = offset >> FORMAT_PAGE_LOG2; page <= (offset + n - 1) >> FORMAT_PAGE_LOG2;
+		 page++) {
+		unsigned char state = atomic_load_explicit(&x->reading->pages[page], memory_order_relaxed);
+
+		if (state == PAGE_SOUND)
+			continue;
+		if (state == PAGE_DAMAGED || !verify(x, page))
+			return false;
+	}
+	return true;
+}
+
+struct record {
+	uint64_t v[FORMAT_COLUMNS];
+};
+
+static bool get_record(const struct symindex *x, enum section_id id, uint64_t i, struct record *out)
+{
+	const struct section *s = &x->h.section[id];
+	uint64_t bit = i * s->record;
+
+	if (i >= s->count)
+		return fault(x);
+	if (s->record && !readable(x, x->section[id] + (bit >> 3), ((bit & 7) + s->record + 7) >> 3))
+		return false;
+	for (unsigned k = 0; k < FORMAT_COLUMNS; bit += s->width[k++])
+		out->v[k] = packed_get(x->section[id], bit, s->width[k]);
+	return true;
+}
+
+#define STRING_HEAD_MAX 3u /* bytes of its length */
+
+static bool get_string(const struct symindex *x, uint64_t offset, struct str *out)
+{
+	const struct section *s = &x->h.section[SECTION_STRINGS];
+	struct cursor c;
+	uint64_t left, head;
+
+	if (offset >= s->bytes)
+		return fault(x);
+	left = s->bytes - offset;
+	head = left < STRING_HEAD_MAX ? left : STRING_HEAD_MAX;
+	if (!readable(x, x->section[SECTION_STRINGS] + offset, head))
+		return false;
+	c = cursor_of((struct str){ x->section[SECTION_STRINGS] + offset, (size_t)head });
+	out->len = cursor_varint(&c);
+	out->ptr = (const char *)c.at;
+	if (c.bad || out->len > left - (size_t)(out->ptr - (x->section[SECTION_STRINGS] + offset)))
+		return fault(x);
+	return !out->len || readable(x, out->ptr, out->len);
+}
+
+static bool get_file(const struct symindex *x, uint64_t file_plus_1, struct str *out)
+{
+	struct record r;
+
+	*out = (struct str){ "", 0 };
+	if (!file_plus_1)
+		return true;
+	return get_record(x, SECTION_FILES, file_plus_1 - 1, &r) && get_string(x, r.v[0], out);
+}
+
+/* ---- look-up ---- */
+
+/* The last block that begins at or before an address, which is between base and end. */
+static bool find_block(const struct symindex *x, uint64_t offset, uint64_t *block)
+{
+	uint64_t bucket = offset >> x->h.bucket_shift, low, high;
+	struct record r;
+
+	if (!get_record(x, SECTION_BUCKETS, bucket, &r))
+		return false;
+	low = r.v[0];
+	high = x->h.section[SECTION_BLOCKS].count;
+	if (bucket + 1 < x->h.section[SECTION_BUCKETS].count) {
+		if (!get_record(x, SECTION_BUCKETS, bucket + 1, &r))
+			return false;
+		if (r.v[0] + 1 > high)
+			return fault(x);
+		high = r.v[0] + 1;
+	}
+	if (low >= high)
+		return fault(x);
+	while (high - low > 1) {
+		uint64_t middle = low + (high - low) / 2;
+
+		if (!get_record(x, SECTION_BLOCKS, middle, &r))
+			return false;
+		if (r.v[0] <= offset)
+			low = middle;
+		else
+			high = middle;
+	}
+	*block = low;
+	return true;
+}
+
+struct place {
+	uint64_t scope, line;
+	bool gap;
+};
+
+/* The last entry of the block that begins at or before the address. */
+static bool scan_block(
+	const struct symindex *x, struct cursor *c, uint64_t start, uint64_t address, struct place *out)
+{
+	struct place now = { 0 }, back = { 0 }, was;
+	uint64_t head;
+
+	*out = (struct place){ .gap = true };
+	while (cursor_left(c)) {
+		head = cursor_varint(c);
+		if (__builtin_add_overflow(start, head >> 2, &start))
+			return fault(x);
+		if (start > address)
+			break;
+		switch ((enum entry_tag)(head & 3)) {
+		case ENTRY_GAP:
+			out->gap = true;
+			continue;
+		case ENTRY_SAME:
+			break;
+		case ENTRY_SCOPE:
+			back = now;
+			now.scope += (uint64_t)unzigzag(cursor_varint(c));
+			break;
+		case ENTRY_BACK:
+			was = now;
+			now = back;
+			back = was;
+			break;
+		}
+		now.line += (uint64_t)unzigzag(cursor_varint(c));
+		*out = now;
+	}
+	return !c->bad || fault(x);
+}
+
+static bool find_place(const struct symindex *x, uint64_t address, struct place *out)
+{
+	const struct section *s = &x->h.section[SECTION_SEGMENTS];
+	uint64_t block, from, to = s->bytes;
+	struct record r, next;
+	struct cursor c;
+
+	if (!find_block(x, address - x->h.base, &block) || !get_record(x, SECTION_BLOCKS, block, &r))
+		return false;
+	from = r.v[1];
+	if (block + 1 < x->h.section[SECTION_BLOCKS].count) {
+		if (!get_record(x, SECTION_BLOCKS, block + 1, &next))
+			return false;
+		to = next.v[1];
+	}
+	if (r.v[0] > address - x->h.base || from >= to || to > s->bytes)
+		return fault(x);
+	if (!readable(x, x->section[SECTION_SEGMENTS] + from, to - from))
+		return false;
+	c = cursor_of((struct str){ x->section[SECTION_SEGMENTS] + from, (size_t)(to - from) });
+	return scan_block(x, &c, x->h.base + r.v[0], address, out);
+}
+
+static bool get_location(const struct symindex *x, const struct record *scope, uint64_t line,
+	struct symindex_location *out)
+{
+	struct record f;
+
+	if (line > UINT32_MAX)
+		return fault(x);
+	out->line = (uint32_t)line;
+	if (!get_record(x, SECTION_FUNCTIONS, scope->v[2], &f) || !get_string(x, f.v[0], &out->name) ||
+		!get_file(x, scope->v[3], &out->file))
+		return false;
+	out->raw = out->name;
+	if (f.v[1] && !get_string(x, f.v[1], &out->raw))
+		return false;
+	out->start_line = (uint32_t)f.v[3];
+	return true;
+}
+
+size_t symindex_find(
+	const struct symindex *x, uint64_t address, struct symindex_location *v, size_t max)
+{
+	struct record scope;
+	struct place at;
+	size_t n = 0;
+
+	if (address < x->h.base || address >= x->h.end || !find_place(x, address, &at) || at.gap)
+		return 0;
+	for (;;) {
+		if (n == SYMINDEX_DEPTH_MAX) {
+			fault(x);
+			return 0;
+		}
+		if (!get_record(x, SECTION_SCOPES, at.scope, &scope) ||
+			(n < max && !get_location(x, &scope, at.line, &v[n])))
+			return 0;
+		n++;
+		if (!scope.v[0])
+			return n;
+		at.scope -= scope.v[0]; /* below 0 it is no scope's number */
+		at.line = scope.v[1];
+	}
+}
+
+enum err_code symindex_damaged(const struct symindex *x, struct err *err)
+{
+	uint64_t faults = atomic_load_explicit(&x->reading->faults, memory_order_relaxed);
+	uint64_t damaged = 0;
+
+	for (uint64_t i = 0; i < x->h.pages; i++)
+		damaged += atomic_load_explicit(&x->reading->pages[i], memory_order_relaxed) ==
+			PAGE_DAMAGED;
+	if (damaged)
+		return err_set(err, ERR_CORRUPT, "symbol index: %llu of %llu pages are damaged",
+			(unsigned long long)damaged, (unsigned long long)x->h.pages);
+	if (faults)
+		return err_set(err, ERR_CORRUPT, "symbol index: wrong contents, met %llu times",
+			(unsigned long long)faults);
+	return ERR_OK;
+}

@@ -1,0 +1,181 @@
+/*
+ * Overlaps: a sweep over the segments in order of their starts. Those that began and did not end
+ * are in a heap, the one that counts on top. One that cannot count any more (the top counts more
+ * and lasts longer) is dropped when it comes; others that have ended are dropped when they come
+ * to the top, or when the heap is full.
+ */
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "tsdb/debuginfo/index/builder.h"
+
+#define OVERLAPS_MAX (1u << 20) /* at one address; 32 MiB */
+
+struct open_heap {
+	struct segment *v;
+	size_t n, cap;
+};
+
+struct pending {
+	uint64_t start, end;
+	uint32_t frame;
+	bool there;
+	sweep_fn fn;
+	void *ctx;
+};
+
+static bool counts_more(
+	const struct symindex_builder *b, const struct segment *x, const struct segment *y)
+{
+	const struct scope_order *ox, *oy;
+	uint32_t sx, sy;
+
+	if (x->quality != y->quality)
+		return x->quality > y->quality;
+	if (x->end - x->start != y->end - y->start)
+		return x->end - x->start < y->end - y->start;
+	if (x->start != y->start)
+		return x->start > y->start;
+	sx = builder_frame(b, x->frame)->scope;
+	sy = builder_frame(b, y->frame)->scope;
+	ox = builder_scope_order(b, sx);
+	oy = builder_scope_order(b, sy);
+	if (ox->depth != oy->depth)
+		return ox->depth > oy->depth;
+	if (ox->hash != oy->hash)
+		return ox->hash < oy->hash;
+	return builder_frame(b, x->frame)->line < builder_frame(b, y->frame)->line;
+}
+
+static void sift_down(const struct symindex_builder *b, struct open_heap *h, size_t i)
+{
+	struct segment item = h->v[i];
+	size_t child;
+
+	while ((child = 2 * i + 1) < h->n) {
+		if (child + 1 < h->n && counts_more(b, &h->v[child + 1], &h->v[child]))
+			child++;
+		if (!counts_more(b, &h->v[child], &item))
+			break;
+		h->v[i] = h->v[child];
+		i = child;
+	}
+	h->v[i] = item;
+}
+
+static void pop(const struct symindex_builder *b, struct open_heap *h)
+{
+	h->v[0] = h->v[--h->n];
+	if (h->n)
+		sift_down(b, h, 0);
+}
+
+/* Drops those that have ended. Constant time a segment: the array grows when few have. */
+static enum err_code make_room(
+	const struct symindex_builder *b, struct open_heap *h, uint64_t at, struct err *err)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < h->n; i++)
+		if (h->v[i].end > at)
+			h->v[kept++] = h->v[i];
+	h->n = kept;
+	for (size_t i = kept / 2; i-- > 0;)
+		sift_down(b, h, i);
+	if (kept >= OVERLAPS_MAX)
+		return err_set(err, ERR_LIMIT, "symbol index: more than %u ranges overlap at 0x%llx",
+			OVERLAPS_MAX, (unsigned long long)at);
+	if (kept > h->cap / 2 && !array_room(&h->v, h->cap, 1, &h->cap))
+		return err_nomem(err, "symbol index: ranges that overlap");
+	return ERR_OK;
+}
+
+static enum err_code push(
+	const struct symindex_builder *b, struct open_heap *h, const struct segment *s, struct err *err)
+{
+	enum err_code rc;
+	size_t i, up;
+
+	if (h->n && h->v[0].end >= s->end && counts_more(b, &h->v[0], s))
+		return ERR_OK;
+	if (h->n == h->cap) {
+		if (!h->cap && !array_room(&h->v, 0, 1, &h->cap))
+			return err_nomem(err, "symbol index: ranges that overlap");
+		if (h->n && (rc = make_room(b, h, s->start, err)))
+			return rc;
+	}
+	for (i = h->n++; i && counts_more(b, s, &h->v[up = (i - 1) / 2]); i = up)
+		h->v[i] = h->v[up];
+	h->v[i] = *s;
+	return ERR_OK;
+}
+
+static enum err_code give(struct pending *p, struct err *err)
+{
+	return p->there ? p->fn(p->ctx, p->start, p->end, p->frame, err) : ERR_OK;
+}
+
+static enum err_code emit(
+	struct pending *p, uint64_t start, uint64_t end, uint32_t frame, struct err *err)
+{
+	enum err_code rc;
+
+	if (p->there && p->end == start && p->frame == frame) {
+		p->end = end;
+		return ERR_OK;
+	}
+	if ((rc = give(p, err)))
+		return rc;
+	p->start = start;
+	p->end = end;
+	p->frame = frame;
+	p->there = true;
+	return ERR_OK;
+}
+
+/* Emits [*at, next) as far as segments are open there. */
+static enum err_code advance(const struct symindex_builder *b, struct open_heap *h,
+	struct pending *p, uint64_t *at, uint64_t next, struct err *err)
+{
+	enum err_code rc;
+	uint64_t stop;
+
+	while (h->n && *at < next) {
+		if (h->v[0].end <= *at) {
+			pop(b, h);
+			continue;
+		}
+		stop = h->v[0].end < next ? h->v[0].end : next;
+		if ((rc = emit(p, *at, stop, h->v[0].frame, err)))
+			return rc;
+		*at = stop;
+	}
+	*at = next;
+	return ERR_OK;
+}
+
+enum err_code sweep(struct symindex_builder *b, sweep_fn fn, void *ctx, struct err *err)
+{
+	struct pending p = { .fn = fn, .ctx = ctx };
+	struct open_heap h = { 0 };
+	enum err_code rc;
+	struct segment s;
+	uint64_t at = 0;
+	bool more;
+
+	if ((rc = runs_seal(&b->runs, err)))
+		return rc;
+	for (;;) {
+		if ((rc = runs_next(&b->runs, &s, &more, err)))
+			break;
+		if ((rc = advance(b, &h, &p, &at, more ? s.start : UINT64_MAX, err)) || !more)
+			break;
+		if ((rc = push(b, &h, &s, err)))
+			break;
+	}
+	if (!rc)
+		rc = give(&p, err);
+	free(h.v);
+	runs_release(&b->runs);
+	return rc;
+}

@@ -1,0 +1,102 @@
+/*
+ * Symbol index: what the addresses of one binary are called. For each address the function, the
+ * calls that were inlined there, files and lines. Made once of a binary's debug data, then
+ * immutable; read in place.
+ *
+ *	builder: symindex_function, symindex_frame, symindex_add ...; symindex_finish
+ *	reader:  symindex_open, symindex_find ...; symindex_close
+ *
+ * A frame is a function at a line, and the frame that it was inlined into (whose line is that of
+ * the call). The builder keeps each frame once. A segment is a range of addresses that share one
+ * frame, so a look-up is one search and a walk to the outermost function, however deep the calls
+ * are.
+ *
+ * Where segments overlap, each address has the one of the best quality; of these the narrowest; of
+ * these the one that begins last; of these (the same range) the one with more inlined calls, then
+ * the one whose contents hash lower. So the index does not depend on the order of the calls.
+ *
+ * Units:     addresses are the binary's own, as it was linked (ELF virtual addresses).
+ * Errors:    ERR_LIMIT (which one), ERR_NOMEM; symindex_open: ERR_CORRUPT, ERR_UNSUPPORTED (a
+ *            newer version). After an error a builder can only be closed. Pages are verified when
+ *            they are first read: see symindex_damaged.
+ * Ownership: strings of a reader are in its bytes, which the caller keeps; those of a builder are
+ *            copied.
+ * Threads:   a builder has one; a reader any number.
+ * Source:    FORMAT.md beside this file.
+ */
+#ifndef TSDB_DEBUGINFO_INDEX_SYMINDEX_H
+#define TSDB_DEBUGINFO_INDEX_SYMINDEX_H
+
+#include "base/str.h"
+
+#define SYMINDEX_NONE UINT32_MAX
+
+/* Where a segment comes from. Where two overlap the greater counts. */
+enum symindex_quality {
+	SYMINDEX_SYMBOLS = 1, /* .symtab, .dynsym: names alone */
+	SYMINDEX_LINES, /* Go's pclntab */
+	SYMINDEX_DWARF,
+};
+
+struct symindex_limits {
+	size_t strings_bytes_max, segments_max, frames_max, functions_max;
+};
+
+/* Longer names and paths are cut here. */
+#define SYMINDEX_STRING_MAX (64u << 10)
+/* Inlined calls around an address, with the function: a deeper frame is ERR_LIMIT. */
+#define SYMINDEX_DEPTH_MAX 1000u
+#define SYMINDEX_BUILD_ID_MAX 64u
+
+extern const struct symindex_limits symindex_limits_default;
+
+struct symindex_builder;
+
+MUST_CHECK enum err_code symindex_builder_open(
+	const struct symindex_limits *l, struct symindex_builder **out, struct err *err);
+void symindex_builder_close(struct symindex_builder *b); /* NULL is fine */
+
+/* The number of a path; the same path has the same number. */
+MUST_CHECK enum err_code symindex_file(
+	struct symindex_builder *b, struct str path, uint32_t *out, struct err *err);
+/* raw: as the linker sees it; the builder demangles it. file SYMINDEX_NONE, line 0: not known. */
+MUST_CHECK enum err_code symindex_function(struct symindex_builder *b, struct str raw,
+	uint32_t file, uint32_t start_line, uint32_t *out, struct err *err);
+/*
+ * parent: the frame it is inlined into, or SYMINDEX_NONE. The same frame has the same number.
+ * file: of the line; SYMINDEX_NONE: not known.
+ */
+MUST_CHECK enum err_code symindex_frame(struct symindex_builder *b, uint32_t parent,
+	uint32_t function, uint32_t file, uint32_t line, uint32_t *out, struct err *err);
+/* [start, end) has the frame; in any order, cheapest in ascending order. An empty range is none. */
+MUST_CHECK enum err_code symindex_add(struct symindex_builder *b, uint64_t start, uint64_t end,
+	uint32_t frame, enum symindex_quality q, struct err *err);
+/* Writes the index behind *out's bytes. The builder can only be closed then. */
+MUST_CHECK enum err_code symindex_finish(
+	struct symindex_builder *b, struct str build_id, struct buf *out, struct err *err);
+
+struct symindex;
+
+MUST_CHECK enum err_code symindex_open(struct str bytes, struct symindex **out, struct err *err);
+void symindex_close(struct symindex *x); /* NULL is fine */
+struct str symindex_build_id(const struct symindex *x);
+enum symindex_quality symindex_best(const struct symindex *x);
+
+struct symindex_location {
+	struct str name, raw; /* for people; as in the binary */
+	struct str file; /* "": not known */
+	uint32_t line, start_line; /* 0: not known */
+};
+/*
+ * Leaf first; returns how many there are, of which at most max are written. 0: no name is known, or
+ * the name is in a damaged page. A damaged page never gives a name.
+ */
+size_t symindex_find(
+	const struct symindex *x, uint64_t address, struct symindex_location *v, size_t max);
+/*
+ * ERR_OK: all that was read so far is sound. ERR_CORRUPT: *err says how many pages are damaged,
+ * or that contents are wrong under a right checksum; some answers of symindex_find were 0 for it.
+ */
+MUST_CHECK enum err_code symindex_damaged(const struct symindex *x, struct err *err);
+
+#endif
