@@ -41,7 +41,7 @@ static uint32_t load_u32(const void *p)
 	return le32toh(v);
 }
 
-void store_u64(unsigned char *to, uint64_t v)
+static void store_u64(unsigned char *to, uint64_t v)
 {
 	v = htole64(v);
 	memcpy(to, &v, sizeof(v));
@@ -70,7 +70,7 @@ static uint64_t header_hash(const unsigned char *bytes)
 	return hash_bytes(copy, sizeof(copy), 0);
 }
 
-void header_write(unsigned char *to, const struct header *h, struct str hashes)
+void header_write(unsigned char *to, const struct header *h)
 {
 	memset(to, 0, FORMAT_HEADER_BYTES);
 	memcpy(to, magic, sizeof(magic));
@@ -92,8 +92,30 @@ void header_write(unsigned char *to, const struct header *h, struct str hashes)
 	}
 	if (h->build_id.len)
 		memcpy(to + AT_BUILD_ID, h->build_id.ptr, h->build_id.len);
-	store_u64(to + AT_HASHES_HASH, hash_bytes(hashes.ptr, hashes.len, 0));
-	store_u64(to + AT_HASH, header_hash(to));
+}
+
+uint64_t pages_of_data(uint64_t data)
+{
+	return (data + FORMAT_PAGE_BYTES - 1) >> FORMAT_PAGE_LOG2;
+}
+
+/* Each page has 8 bytes of checksum behind the data. */
+uint64_t pages_of_total(uint64_t total)
+{
+	return (total - FORMAT_HEADER_BYTES + FORMAT_PAGE_BYTES + 8 - 1) / (FORMAT_PAGE_BYTES + 8);
+}
+
+void format_seal(unsigned char *index, size_t len)
+{
+	uint64_t pages = pages_of_total(len);
+	unsigned char *hashes = index + len - pages * 8;
+	struct str data = { (const char *)index + FORMAT_HEADER_BYTES,
+		len - FORMAT_HEADER_BYTES - pages * 8 };
+
+	for (uint64_t i = 0; i < pages; i++)
+		store_u64(hashes + i * 8, page_hash(data, i));
+	store_u64(index + AT_HASHES_HASH, hash_bytes(hashes, pages * 8, 0));
+	store_u64(index + AT_HASH, header_hash(index));
 }
 
 static bool section_read(const unsigned char *s, uint64_t data_end, struct section *out)
@@ -119,7 +141,7 @@ static bool section_read(const unsigned char *s, uint64_t data_end, struct secti
 enum err_code header_read(struct str bytes, struct header *h, struct err *err)
 {
 	const unsigned char *p = (const unsigned char *)bytes.ptr;
-	uint64_t data, data_end;
+	uint64_t data_end;
 	uint32_t id_len;
 
 	if (bytes.len < FORMAT_HEADER_BYTES || memcmp(p, magic, sizeof(magic)))
@@ -133,10 +155,8 @@ enum err_code header_read(struct str bytes, struct header *h, struct err *err)
 	if (h->total != bytes.len)
 		return err_set(err, ERR_CORRUPT, "symbol index: %zu bytes, written as %llu", bytes.len,
 			(unsigned long long)h->total);
-	/* Each page has 8 bytes of hash behind the data. */
-	data = h->total - FORMAT_HEADER_BYTES;
-	h->pages = (data + FORMAT_PAGE_BYTES + 8 - 1) / (FORMAT_PAGE_BYTES + 8);
-	if (data < h->pages * 8 || h->pages == 0)
+	h->pages = pages_of_total(h->total);
+	if (h->total - FORMAT_HEADER_BYTES <= h->pages * 8)
 		return err_set(err, ERR_CORRUPT, "symbol index: no data");
 	data_end = h->total - h->pages * 8;
 	if (load_u64(p + AT_HASHES_HASH) != hash_bytes(bytes.ptr + data_end, (size_t)(h->pages * 8), 0))

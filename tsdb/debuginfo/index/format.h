@@ -54,13 +54,17 @@ struct header {
 	uint64_t pages; /* of data: between header and the pages' hashes */
 };
 
-/* FORMAT_HEADER_BYTES; hashes: of the pages. */
-void header_write(unsigned char *to, const struct header *h, struct str hashes);
+/* FORMAT_HEADER_BYTES, without checksums. */
+void header_write(unsigned char *to, const struct header *h);
+/* Writes the checksums of an index, whose last bytes are room for those of its pages. */
+void format_seal(unsigned char *index, size_t len);
 /* Checks all of it, and of the sections that they are within the data. */
 MUST_CHECK enum err_code header_read(struct str bytes, struct header *h, struct err *err);
 
+/* How many pages an index has, with and without their checksums. */
+uint64_t pages_of_total(uint64_t total);
+uint64_t pages_of_data(uint64_t data);
 uint64_t load_u64(const void *p);
-void store_u64(unsigned char *to, uint64_t v);
 uint64_t page_hash(struct str data, uint64_t page); /* of the data */
 
 /* A column of a record; at least 8 bytes can be read behind the section. */

@@ -430,21 +430,16 @@ static enum err_code write_tables(struct writer *w, struct err *err)
 
 static enum err_code write_ends(struct writer *w, struct err *err)
 {
-	size_t data = w->out->len - w->from - FORMAT_HEADER_BYTES;
-	uint64_t pages = (data + FORMAT_PAGE_BYTES - 1) >> FORMAT_PAGE_LOG2;
-	struct str hashes = { .len = pages * 8 };
+	size_t hashes = pages_of_data(w->out->len - w->from - FORMAT_HEADER_BYTES) * 8;
+	unsigned char *index;
 
-	if (!buf_reserve(w->out, hashes.len))
+	if (!buf_reserve(w->out, hashes))
 		return no_memory(err);
-	hashes.ptr = w->out->ptr + w->out->len;
-	for (uint64_t i = 0; i < pages; i++) {
-		struct str all = { w->out->ptr + w->from + FORMAT_HEADER_BYTES, data };
-
-		store_u64((unsigned char *)w->out->ptr + w->out->len, page_hash(all, i));
-		w->out->len += 8;
-	}
+	w->out->len += hashes;
 	w->h.total = w->out->len - w->from;
-	header_write((unsigned char *)w->out->ptr + w->from, &w->h, hashes);
+	index = (unsigned char *)w->out->ptr + w->from;
+	header_write(index, &w->h);
+	format_seal(index, w->h.total);
 	return ERR_OK;
 }
 
