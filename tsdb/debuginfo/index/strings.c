@@ -74,8 +74,8 @@ enum err_code strings_intern(struct strings *s, struct str text, uint32_t *out, 
 	if (*out != IDS_NONE)
 		return ERR_OK;
 	if (s->bytes_max - s->bytes < text.len)
-		return err_set(
-			err, ERR_LIMIT, "symbol index: names and paths of more than %zu bytes", s->bytes_max);
+		return err_set(err, ERR_LIMIT,
+			"symbol index: names and paths of more than %zu bytes, the limit", s->bytes_max);
 	if (!vec_room(&s->v) || !(bytes = keep(s, text)))
 		return err_nomem(err, "symbol index: strings");
 	item = vec_at(&s->v, s->v.n);

@@ -6,10 +6,10 @@
  */
 #include <stdlib.h>
 
-#include "base/array.h"
 #include "tsdb/debuginfo/index/builder.h"
 
-#define OVERLAPS_MAX (1u << 20) /* at one address; 32 MiB */
+#define OVERLAPS_MAX (1u << 20) /* at one address */
+#define HEAP_MIN 64u /* a power of two, as OVERLAPS_MAX */
 
 struct open_heap {
 	struct segment *v;
@@ -70,7 +70,22 @@ static void pop(const struct symindex_builder *b, struct open_heap *h)
 		sift_down(b, h, 0);
 }
 
-/* Drops those that have ended. Constant time a segment: the array grows when few have. */
+static enum err_code widen(struct open_heap *h, struct err *err)
+{
+	size_t cap = h->cap ? h->cap * 2 : HEAP_MIN;
+	struct segment *v = realloc(h->v, cap * sizeof(*v));
+
+	if (!v)
+		return err_nomem(err, "symbol index: ranges that overlap");
+	h->v = v;
+	h->cap = cap;
+	return ERR_OK;
+}
+
+/*
+ * Drops those that have ended. It takes constant time a segment: where few have, the array grows,
+ * and ends at twice the limit.
+ */
 static enum err_code make_room(
 	const struct symindex_builder *b, struct open_heap *h, uint64_t at, struct err *err)
 {
@@ -85,9 +100,7 @@ static enum err_code make_room(
 	if (kept >= OVERLAPS_MAX)
 		return err_set(err, ERR_LIMIT, "symbol index: more than %u ranges overlap at 0x%llx",
 			OVERLAPS_MAX, (unsigned long long)at);
-	if (kept > h->cap / 2 && !array_room(&h->v, h->cap, 1, &h->cap))
-		return err_nomem(err, "symbol index: ranges that overlap");
-	return ERR_OK;
+	return kept > h->cap / 2 ? widen(h, err) : ERR_OK;
 }
 
 static enum err_code push(
@@ -99,9 +112,7 @@ static enum err_code push(
 	if (h->n && h->v[0].end >= s->end && counts_more(b, &h->v[0], s))
 		return ERR_OK;
 	if (h->n == h->cap) {
-		if (!h->cap && !array_room(&h->v, 0, 1, &h->cap))
-			return err_nomem(err, "symbol index: ranges that overlap");
-		if (h->n && (rc = make_room(b, h, s->start, err)))
+		if ((rc = h->cap ? make_room(b, h, s->start, err) : widen(h, err)))
 			return rc;
 	}
 	for (i = h->n++; i && counts_more(b, s, &h->v[up = (i - 1) / 2]); i = up)
