@@ -159,9 +159,6 @@ static enum err_code add_scope_order(
 		contents[5] = parent->hash;
 	}
 	order.hash = (uint32_t)hash_bytes(contents, sizeof(contents), order.depth);
-	if (order.depth > SYMINDEX_DEPTH_MAX)
-		return err_set(err, ERR_LIMIT, "symbol index: inlined calls nested more than %u deep",
-			SYMINDEX_DEPTH_MAX);
 	if (!vec_room(&b->scope_orders))
 		return err_nomem(err, "symbol index");
 	memcpy(vec_at(&b->scope_orders, b->scope_orders.n++), &order, sizeof(order));
@@ -182,6 +179,9 @@ enum err_code symindex_frame(struct symindex_builder *b, uint32_t parent, uint32
 	if (parent != SYMINDEX_NONE) {
 		scope.parent = builder_frame(b, parent)->scope;
 		scope.line = builder_frame(b, parent)->line;
+		if (builder_scope_order(b, scope.parent)->depth >= SYMINDEX_DEPTH_MAX)
+			return err_set(err, ERR_LIMIT, "symbol index: inlined calls nested more than %u deep",
+				SYMINDEX_DEPTH_MAX);
 	}
 	if ((rc = intern(&b->scopes, &scope, &frame.scope, &is_new, err)))
 		return rc;

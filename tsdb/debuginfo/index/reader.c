@@ -244,30 +244,68 @@ static bool find_place(const struct symindex *x, uint64_t address, struct place 
 	return scan_block(x, &c, x->h.base + r.v[0], address, out);
 }
 
-static bool get_location(const struct symindex *x, const struct record *scope, uint64_t line,
-	struct symindex_location *out)
-{
-	struct record f;
+/*
+ * Most of the time goes to waiting for memory, and the parts of a chain's locations do not depend
+ * on each other. So what is needed next is asked for in all of a few, then read.
+ */
+#define CHAIN 8u
 
-	if (line > UINT32_MAX)
+struct link {
+	struct record scope, function;
+	uint64_t line;
+};
+
+static void prefetch_record(const struct symindex *x, enum section_id id, uint64_t i)
+{
+	const struct section *s = &x->h.section[id];
+
+	if (i < s->count)
+		__builtin_prefetch(x->section[id] + (i * s->record >> 3));
+}
+
+static void prefetch_string(const struct symindex *x, uint64_t offset)
+{
+	if (offset < x->h.section[SECTION_STRINGS].bytes)
+		__builtin_prefetch(x->section[SECTION_STRINGS] + offset);
+}
+
+static bool get_location(
+	const struct symindex *x, const struct link *link, struct symindex_location *out)
+{
+	if (link->line > UINT32_MAX)
 		return fault(x);
-	out->line = (uint32_t)line;
-	if (!get_record(x, SECTION_FUNCTIONS, scope->v[2], &f) || !get_string(x, f.v[0], &out->name) ||
-		!get_file(x, scope->v[3], &out->file))
+	*out = (struct symindex_location){ .line = (uint32_t)link->line,
+		.start_line = (uint32_t)link->function.v[3] };
+	if (!get_string(x, link->function.v[0], &out->name) ||
+		!get_file(x, link->scope.v[3], &out->file))
 		return false;
 	out->raw = out->name;
-	if (f.v[1] && !get_string(x, f.v[1], &out->raw))
-		return false;
-	out->start_line = (uint32_t)f.v[3];
+	return !link->function.v[1] || get_string(x, link->function.v[1], &out->raw);
+}
+
+static bool get_locations(
+	const struct symindex *x, struct link *link, size_t n, struct symindex_location *v)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!get_record(x, SECTION_FUNCTIONS, link[i].scope.v[2], &link[i].function))
+			return false;
+		prefetch_string(x, link[i].function.v[0]);
+		if (link[i].function.v[1])
+			prefetch_string(x, link[i].function.v[1]);
+	}
+	for (size_t i = 0; i < n; i++)
+		if (!get_location(x, &link[i], &v[i]))
+			return false;
 	return true;
 }
 
 size_t symindex_find(
 	const struct symindex *x, uint64_t address, struct symindex_location *v, size_t max)
 {
-	struct record scope;
+	struct link chain[CHAIN];
 	struct place at;
-	size_t n = 0;
+	size_t n = 0, k = 0;
+	struct record scope;
 
 	if (address < x->h.base || address >= x->h.end || !find_place(x, address, &at) || at.gap)
 		return 0;
@@ -276,10 +314,20 @@ size_t symindex_find(
 			fault(x);
 			return 0;
 		}
-		if (!get_record(x, SECTION_SCOPES, at.scope, &scope) ||
-			(n < max && !get_location(x, &scope, at.line, &v[n])))
+		if (!get_record(x, SECTION_SCOPES, at.scope, &scope))
 			return 0;
-		n++;
+		if (n++ < max) {
+			chain[k].scope = scope;
+			chain[k++].line = at.line;
+			prefetch_record(x, SECTION_FUNCTIONS, scope.v[2]);
+			if (scope.v[3])
+				prefetch_record(x, SECTION_FILES, scope.v[3] - 1);
+		}
+		if (k && (k == CHAIN || n == max || !scope.v[0])) {
+			if (!get_locations(x, chain, k, v + (n < max ? n : max) - k))
+				return 0;
+			k = 0;
+		}
 		if (!scope.v[0])
 			return n;
 		at.scope -= scope.v[0]; /* below 0 it is no scope's number */

@@ -44,7 +44,10 @@ struct symindex_limits {
 
 /* Longer names and paths are cut here. */
 #define SYMINDEX_STRING_MAX (64u << 10)
-/* Inlined calls around an address, with the function: a deeper frame is ERR_LIMIT. */
+/*
+ * Inlined calls around an address, with the function. A deeper frame is ERR_LIMIT, and the builder
+ * is as before: the caller may go on without it.
+ */
 #define SYMINDEX_DEPTH_MAX 1000u
 #define SYMINDEX_BUILD_ID_MAX 64u
 

@@ -3,10 +3,11 @@
  *
  *   tests/tsdb/debuginfo/bench/run.sh BUILD [MILLIONS_OF_SEGMENTS]
  *
- * Functions of 25 segments on average, of which a third are in inlined calls up to five deep; lines
+ * Functions of 25 segments on average, of which many are in inlined calls up to five deep; lines
  * go forward and back as an optimiser leaves them. One function in ten comes out of order, as those
  * of templates do.
  */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -14,7 +15,7 @@
 
 #include "base/clock.h"
 #include "base/map.h"
-#include "tsdb/debuginfo/index/symindex.h"
+#include "tsdb/debuginfo/index/format.h"
 
 #define PER_FUNCTION 25u
 #define FILES 20000u
@@ -73,6 +74,7 @@ static uint32_t add_function(struct symindex_builder *b, uint32_t number, uint32
 
 struct chain {
 	uint32_t function[DEPTH_MAX], frame[DEPTH_MAX], file[DEPTH_MAX], line[DEPTH_MAX];
+	uint32_t first[DEPTH_MAX];
 	unsigned depth;
 };
 
@@ -85,24 +87,24 @@ static void fill_function(struct symindex_builder *b, uint32_t number, uint32_t 
 
 	c.file[0] = files[number / 50 % FILES];
 	c.function[0] = add_function(b, number, c.file[0]);
-	c.line[0] = draw(5000);
+	c.first[0] = draw(5000);
 	if (inlined_n < 1024)
 		inlined[inlined_n++] = c.function[0];
 	else
 		inlined[draw(1024)] = c.function[0];
 	for (uint32_t i = 0; i < segments; i++) {
-		uint32_t length = 2 + draw(12), top = c.depth - 1;
+		uint32_t length = 2 + draw(27), top = c.depth - 1;
 
-		if (draw(100) < 20 && c.depth < 5 && i) {
+		if (draw(100) < 12 && c.depth < 5 && i) {
 			c.function[c.depth] = inlined[draw(inlined_n)];
 			c.file[c.depth] = files[draw(FILES)];
-			c.line[c.depth] = draw(2000);
+			c.first[c.depth] = draw(2000);
 			top = c.depth++;
-		} else if (draw(100) < 30 && c.depth > 1) {
+		} else if (draw(100) < 20 && c.depth > 1) {
 			c.depth--;
 			top--;
 		}
-		c.line[top] += draw(3) ? draw(4) : 0 - draw(c.line[top] < 6 ? 1 : 6);
+		c.line[top] = c.first[top] + draw(top ? 3 : 12);
 		must(symindex_frame(b, top ? c.frame[top - 1] : SYMINDEX_NONE, c.function[top], c.file[top],
 			c.line[top], &c.frame[top], &err));
 		must(symindex_add(b, at, at + length, c.frame[top], SYMINDEX_DWARF, &err));
@@ -167,7 +169,10 @@ int main(int argc, char **argv)
 {
 	uint32_t millions = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 10, n;
 	double begin = cpu_s(), rate, best = 0, best_ascending = 0, ns;
+	static const char *const names[] = { "segments", "blocks", "buckets", "scopes", "functions",
+		"files", "strings" };
 	struct buf out = { 0 };
+	struct header h;
 	struct symindex *x;
 	size_t frames = 0;
 	uint64_t end;
@@ -181,6 +186,10 @@ int main(int argc, char **argv)
 	printf("built        %.2f s of CPU, %.0f MiB at most with the index\n", cpu_s() - begin,
 		resident_mib());
 	printf("index        %zu bytes, %.2f a segment\n", out.len, (double)out.len / n);
+	must(header_read(buf_str(&out), &h, &err));
+	for (unsigned i = 0; i < SECTIONS; i++)
+		printf("  %-10s %10" PRIu64 " bytes, %9" PRIu64 " of %u bits\n", names[i],
+			h.section[i].bytes, h.section[i].count, h.section[i].record);
 	begin = cpu_s();
 	for (int i = 0; i < 1000; i++) {
 		must(symindex_open(buf_str(&out), &x, &err));
@@ -196,7 +205,7 @@ int main(int argc, char **argv)
 		rate = look_up_ascending(x, end);
 		best_ascending = rate > best_ascending ? rate : best_ascending;
 	}
-	printf("warm         %.2f M/s random, %.2f M/s ascending, %.1f frames each\n", best / 1e6,
+	printf("warm         %.2f M/s random, %.2f M/s ascending, %.1f names each\n", best / 1e6,
 		best_ascending / 1e6, (double)frames / LOOKUPS);
 	must(symindex_damaged(x, &err));
 	symindex_close(x);
