@@ -28,7 +28,7 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
-	tsdb/store tsdb/debuginfo/index tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
+	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
@@ -53,6 +53,7 @@ uses_scrape/receive := base base/net proto discovery scrape/config
 uses_scrape := base base/gzip base/net proto proto/legacy discovery scrape/config
 uses_tsdb/store := base
 uses_tsdb/debuginfo/index := base base/demangle
+uses_tsdb/debuginfo/elf := base tsdb/debuginfo/index
 uses_tsdb/symbols := base proto
 uses_tsdb/columns := base proto tsdb/symbols
 uses_tsdb/rollup := base proto tsdb/symbols tsdb/columns
@@ -145,8 +146,9 @@ LIBS_TLS := -levent -lssl -lcrypto -lcares
 LIBS_STORE := -lleveldb -lsnappy -lzstd
 LIBS_BASE := $(LIBS_TLS) -lre2 -lyaml -lxxhash -ljansson -lcrypt
 LIBS_PROTO := -lprotobuf-c -ldeflate -lz
+LIBS_DEBUGINFO := -llzma
 LIBS_HTTPD := -lmicrohttpd -lnghttp2 -lgnutls -lhogweed -lnettle -lgmp -ltasn1 -lidn2 -lunistring
-SYSLIBS := $(LIBS_HTTPD) $(LIBS_STORE) $(LIBS_BASE) $(LIBS_PROTO) -lstdc++ -lm
+SYSLIBS := $(LIBS_HTTPD) $(LIBS_STORE) $(LIBS_BASE) $(LIBS_PROTO) $(LIBS_DEBUGINFO) -lstdc++ -lm
 
 # ---------------------------------------------------------------------------------------------------
 # Sources
@@ -248,7 +250,7 @@ include tests/tests.mk
 
 CMDS_build := gcc:gcc g++:g++ ar:binutils protoc-c:protobuf-c-compiler re2c:re2c lemon:lemon node:nodejs npm:npm
 PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libidn2-dev libtasn1-6-dev nettle-dev \
-	libgmp-dev libprotobuf-c-dev zlib1g-dev libdeflate-dev libyaml-dev libleveldb-dev libsnappy-dev libzstd-dev \
+	libgmp-dev libprotobuf-c-dev zlib1g-dev libdeflate-dev liblzma-dev libyaml-dev libleveldb-dev libsnappy-dev libzstd-dev \
 	libevent-dev libssl-dev libc-ares-dev libre2-dev libxxhash-dev libjansson-dev libcrypt-dev libnghttp2-dev ca-certificates
 CMDS_run := go:golang-go
 PKGS_run :=

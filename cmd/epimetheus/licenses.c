@@ -19,6 +19,7 @@ static const struct license table[] = {
 	{ "libdeflate", "MIT", "Eric Biggers", "inflates bodies" },
 	{ "libevent", "BSD-3-Clause", "Niels Provos and Nick Mathewson", "event loop" },
 	{ "libidn2", "LGPL-3.0-or-later or GPL-2.0-or-later", "Simon Josefsson", "used by GnuTLS" },
+	{ "liblzma", "public domain", "Lasse Collin and others", "inflates MiniDebugInfo" },
 	{ "libmicrohttpd", "LGPL-2.1-or-later", "Christian Grothoff and others", "HTTP server" },
 	{ "libstdc++, libgcc", "GPL-3.0-or-later with GCC Runtime Library Exception",
 		"Free Software Foundation, Inc.", "C++ runtime" },
