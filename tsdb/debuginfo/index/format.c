@@ -25,14 +25,6 @@ enum {
 
 _Static_assert(AT_HEADER_END == FORMAT_HEADER_BYTES, "FORMAT.md");
 
-uint64_t load_u64(const void *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return le64toh(v);
-}
-
 static uint32_t load_u32(const void *p)
 {
 	uint32_t v;

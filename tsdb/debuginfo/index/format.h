@@ -8,6 +8,8 @@
 #ifndef TSDB_DEBUGINFO_INDEX_FORMAT_H
 #define TSDB_DEBUGINFO_INDEX_FORMAT_H
 
+#include <endian.h>
+
 #include "base/str.h"
 #include "tsdb/debuginfo/index/symindex.h"
 
@@ -64,8 +66,15 @@ MUST_CHECK enum err_code header_read(struct str bytes, struct header *h, struct 
 /* How many pages an index has, with and without their checksums. */
 uint64_t pages_of_total(uint64_t total);
 uint64_t pages_of_data(uint64_t data);
-uint64_t load_u64(const void *p);
 uint64_t page_hash(struct str data, uint64_t page); /* of the data */
+
+static inline uint64_t load_u64(const void *p)
+{
+	uint64_t v;
+
+	memcpy(&v, p, sizeof(v));
+	return le64toh(v);
+}
 
 /* A column of a record; at least 8 bytes can be read behind the section. */
 static inline uint64_t packed_get(const char *table, uint64_t bit, unsigned width)
