@@ -28,7 +28,7 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
-	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
+	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/dwarf tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
@@ -54,6 +54,7 @@ uses_scrape := base base/gzip base/net proto proto/legacy discovery scrape/confi
 uses_tsdb/store := base
 uses_tsdb/debuginfo/index := base base/demangle
 uses_tsdb/debuginfo/elf := base tsdb/debuginfo/index
+uses_tsdb/debuginfo/dwarf := base tsdb/debuginfo/index tsdb/debuginfo/elf
 uses_tsdb/symbols := base proto
 uses_tsdb/columns := base proto tsdb/symbols
 uses_tsdb/rollup := base proto tsdb/symbols tsdb/columns
@@ -255,7 +256,7 @@ PKGS_build := libc6-dev libmicrohttpd-dev libgnutls28-dev libunistring-dev libid
 CMDS_run := go:golang-go
 PKGS_run :=
 CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format \
-	python3:python3 pip3:python3-pip javac:openjdk-17-jdk-headless
+	python3:python3 pip3:python3-pip javac:openjdk-17-jdk-headless llvm-symbolizer-14:llvm-14 addr2line:binutils
 PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev libgoogle-perftools-dev libjemalloc-dev
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)

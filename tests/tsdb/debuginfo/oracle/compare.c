@@ -1,0 +1,380 @@
+#include "tests/tsdb/debuginfo/oracle/compare.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+
+#define FRAMES_MAX 64u
+
+static enum err_code map_file(const char *path, struct str *out, struct err *err)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *p;
+
+	if (fd < 0 || fstat(fd, &st) != 0)
+		return err_errno(err, errno, "%s", path);
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (p == MAP_FAILED)
+		return err_errno(err, errno, "%s", path);
+	*out = (struct str){ p, (size_t)st.st_size };
+	return ERR_OK;
+}
+
+static enum err_code index_of(
+	struct str bytes, struct dwarf_stats *stats, struct buf *index, struct err *err)
+{
+	struct symindex_builder *b = NULL;
+	struct elf *e = NULL;
+	enum err_code rc;
+
+	if ((rc = elf_open(bytes, &e, err)) ||
+		(rc = symindex_builder_open(&symindex_limits_default, &b, err)) ||
+		(rc = dwarf_add(e, NULL, b, stats, err)) ||
+		(rc = symindex_finish(b, (struct str){ 0 }, index, err)))
+		goto done;
+done:
+	symindex_builder_close(b);
+	elf_close(e);
+	return rc;
+}
+
+enum err_code oracle_index(
+	const char *path, struct dwarf_stats *stats, struct buf *index, struct err *err)
+{
+	struct str bytes;
+	enum err_code rc;
+
+	if ((rc = map_file(path, &bytes, err)))
+		return rc;
+	rc = index_of(bytes, stats, index, err);
+	munmap((void *)(uintptr_t)bytes.ptr, bytes.len);
+	return rc;
+}
+
+/* The addresses of .text. */
+static bool text_of(struct str f, uint64_t *from, uint64_t *to)
+{
+	const Elf64_Ehdr *h = (const void *)f.ptr;
+	const Elf64_Shdr *s = (const void *)(f.ptr + h->e_shoff);
+	const char *names = f.ptr + s[h->e_shstrndx].sh_offset;
+
+	for (unsigned i = 0; i < h->e_shnum; i++) {
+		if (!strcmp(names + s[i].sh_name, ".text")) {
+			*from = s[i].sh_addr;
+			*to = s[i].sh_addr + s[i].sh_size;
+			return true;
+		}
+	}
+	return false;
+}
+
+struct addresses {
+	uint64_t *v;
+	size_t n, cap;
+};
+
+static uint64_t shape_of(const struct symindex *x, uint64_t address)
+{
+	struct symindex_location v[FRAMES_MAX];
+	size_t n = symindex_find(x, address, v, FRAMES_MAX);
+	uint64_t h = n;
+
+	for (size_t i = 0; i < n && i < FRAMES_MAX; i++)
+		h = (h ^ (uintptr_t)v[i].raw.ptr ^ (uintptr_t)v[i].file.ptr << 20 ^ v[i].line) *
+			UINT64_C(0x9e3779b97f4a7c15);
+	return h;
+}
+
+/* Starts of segments between from and to, the byte before each, and random ones. */
+static bool choose(
+	const struct symindex *x, uint64_t from, uint64_t to, uint32_t most, struct addresses *a)
+{
+	uint64_t before = 0, step, seed = 1, starts = 0, nth;
+
+	/* A large binary is looked at in pieces all over it. */
+	step = 1 + (to - from) / (UINT64_C(1) << 23);
+	for (uint64_t at = from; at < to; at += step) {
+		uint64_t h = shape_of(x, at);
+
+		starts += h != before;
+		before = h;
+	}
+	nth = 1 + starts / (most / 3 + 1);
+	starts = before = 0;
+	for (uint64_t at = from; at < to; at += step) {
+		uint64_t h = shape_of(x, at);
+
+		if (h != before && starts++ % nth == 0) {
+			if (!array_room(&a->v, a->n, 2, &a->cap))
+				return false;
+			a->v[a->n++] = at;
+			if (at > from)
+				a->v[a->n++] = at - 1;
+		}
+		before = h;
+	}
+	for (uint32_t i = 0; i < most / 3; i++) {
+		seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+		if (!array_room(&a->v, a->n, 1, &a->cap))
+			return false;
+		a->v[a->n++] = from + (seed >> 24) % (to - from);
+	}
+	return true;
+}
+
+struct frame {
+	char function[8192], file[8192]; /* as long as a line */
+	uint32_t line;
+};
+
+static void cut_line_end(char *s)
+{
+	s[strcspn(s, "\n")] = '\0';
+}
+
+/* "file:line" of addr2line, perhaps with a discriminator, "file:line:column" of llvm-symbolizer. */
+static void parse_place(char *s, enum oracle tool, struct frame *f)
+{
+	char *at = strstr(s, " (discriminator");
+	char *colon;
+
+	if (at)
+		*at = '\0';
+	if (tool == ORACLE_LLVM && (colon = strrchr(s, ':')))
+		*colon = '\0';
+	colon = strrchr(s, ':');
+	f->line = colon ? (uint32_t)strtoul(colon + 1, NULL, 10) : 0;
+	if (colon)
+		*colon = '\0';
+	snprintf(f->file, sizeof(f->file), "%s", strcmp(s, "??") ? s : "");
+}
+
+/* The frames of the next address; addr2line's next address is left in `line`. */
+static size_t read_frames(FILE *in, enum oracle tool, char *line, size_t line_max, struct frame *v)
+{
+	size_t n = 0;
+
+	if (tool == ORACLE_ADDR2LINE && line[0] == '\0' && !fgets(line, (int)line_max, in))
+		return 0;
+	while (fgets(line, (int)line_max, in)) {
+		struct frame *f = &v[n < FRAMES_MAX ? n : FRAMES_MAX - 1];
+
+		if (tool == ORACLE_ADDR2LINE ? !strncmp(line, "0x", 2) : line[0] == '\n')
+			break;
+		cut_line_end(line);
+		snprintf(f->function, sizeof(f->function), "%s", line);
+		if (!fgets(line, (int)line_max, in))
+			break;
+		cut_line_end(line);
+		parse_place(line, tool, f);
+		n++;
+	}
+	return n;
+}
+
+/* A clone's symbol is the function and a suffix (.cold, .constprop.0). */
+static bool same_function(struct str ours, const char *theirs)
+{
+	size_t n = strlen(theirs);
+
+	if (n > ours.len && theirs[ours.len] == '.')
+		n = ours.len;
+	if (n != ours.len)
+		return false;
+	/* Two constructors or destructors with the same code: C1 and C2, D1 and D2. */
+	for (size_t i = 0; i < n; i++)
+		if (theirs[i] != ours.ptr[i] &&
+			!(i && strchr("CD", theirs[i - 1]) && strchr("12", theirs[i]) &&
+				strchr("12", ours.ptr[i])))
+			return false;
+	return true;
+}
+
+/*
+ * GCC gives functions that other files cannot call no linkage name, so that the debug data has
+ * "sort<int>" or "operator()" alone. The other tools then take the outermost function's symbol.
+ */
+static bool is_its_symbol(struct str ours, const char *theirs)
+{
+	char name[256];
+	size_t n = 0;
+
+	while (n < ours.len && n < sizeof(name) - 1 && ours.ptr[n] != '<')
+		n++;
+	snprintf(name, sizeof(name), "%.*s", (int)n, ours.ptr);
+	return !strncmp(theirs, "_Z", 2) && strncmp(ours.ptr, "_Z", 2) != 0 &&
+		(str_has_prefix(ours, STR("operator")) || ours.ptr[0] == '~' || strstr(theirs, name));
+}
+
+/* Without "." and what ".." takes back: llvm-symbolizer leaves some of them out. */
+static void plain_path(struct str s, char *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < s.len;) {
+		size_t end = i, from = n;
+
+		while (end < s.len && s.ptr[end] != '/')
+			end++;
+		if (end - i == 2 && !memcmp(s.ptr + i, "..", 2) && n) {
+			while (n && out[--n] != '/')
+				;
+		} else if (end > i && !(end - i == 1 && s.ptr[i] == '.')) {
+			out[n++] = '/';
+			memcpy(out + n, s.ptr + i, end - i);
+			n += end - i;
+		}
+		if (n > 4000)
+			n = from;
+		i = end + 1;
+	}
+	out[n] = '\0';
+}
+
+static bool same_file(struct str ours, const char *theirs, enum oracle tool)
+{
+	char a[8192], b[8192];
+
+	if (tool == ORACLE_ADDR2LINE)
+		return str_is(ours, theirs);
+	if (ours.len > 4000 || strlen(theirs) > 4000)
+		return false;
+	plain_path(ours, a);
+	plain_path(str_of(theirs), b);
+	return !strcmp(a, b);
+}
+
+/* The count that goes up; &counts->equal where all is the same. */
+static uint64_t *judge(struct oracle_counts *c, enum oracle tool,
+	const struct symindex_location *ours, size_t ours_n, const struct frame *v, size_t n)
+{
+	bool by_symbol = false;
+
+	if (!ours_n) {
+		/* addr2line names the bytes between functions after the one before them. */
+		if (tool == ORACLE_ADDR2LINE)
+			return &c->outside;
+		return !n || !strcmp(v[0].function, "??") || !v[0].line ? &c->equal : &c->missing;
+	}
+	if (ours_n != n)
+		return &c->depth;
+	for (size_t i = 0; i < n && i < FRAMES_MAX; i++) {
+		/* addr2line gives the symbol to an inlined call that begins where the function does. */
+		if (!same_function(ours[i].raw, v[i].function)) {
+			if (!(i + 1 == n && is_its_symbol(ours[i].raw, v[i].function)) &&
+				!(tool == ORACLE_ADDR2LINE &&
+					(same_function(ours[n - 1].raw, v[i].function) ||
+						is_its_symbol(ours[n - 1].raw, v[i].function))))
+				return &c->function;
+			by_symbol = true;
+		}
+		if (ours[i].line != v[i].line)
+			return &c->line;
+		if (ours[i].line && !same_file(ours[i].file, v[i].file, tool))
+			return &c->file;
+	}
+	return by_symbol ? &c->by_symbol : &c->equal;
+}
+
+static void print_difference(uint64_t address, const struct symindex_location *ours, size_t ours_n,
+	const struct frame *v, size_t n)
+{
+	printf("  0x%llx\n", (unsigned long long)address);
+	for (size_t i = 0; i < ours_n; i++)
+		printf("    ours   " STR_FMT " " STR_FMT ":%u\n", STR_ARG(ours[i].raw),
+			STR_ARG(ours[i].file), ours[i].line);
+	for (size_t i = 0; i < n; i++)
+		printf("    theirs %s %s:%u\n", v[i].function, v[i].file, v[i].line);
+}
+
+static FILE *ask(const char *path, enum oracle tool, const struct addresses *a, const char *list)
+{
+	char command[9000];
+	FILE *f = fopen(list, "we");
+
+	if (!f)
+		return NULL;
+	for (size_t i = 0; i < a->n; i++)
+		fprintf(f, "0x%llx\n", (unsigned long long)a->v[i]);
+	fclose(f);
+	snprintf(command, sizeof(command),
+		tool == ORACLE_LLVM ? "DEBUGINFOD_URLS= llvm-symbolizer-14 --inlines --no-demangle "
+							  "--functions=linkage -e '%s' <%s" :
+							  "DEBUGINFOD_URLS= addr2line -i -f -a -e '%s' <%s",
+		path, list);
+	return popen(command, "re");
+}
+
+static enum err_code compare_all(const char *path, enum oracle tool, const struct symindex *x,
+	const struct addresses *a, unsigned show, struct oracle_counts *c, struct err *err)
+{
+	char list[] = "/tmp/epimetheus-oracle-XXXXXX", line[8192] = "";
+	struct frame *v = calloc(FRAMES_MAX, sizeof(*v));
+	int fd = mkstemp(list);
+	FILE *in = fd >= 0 && v ? ask(path, tool, a, list) : NULL;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; in && i < a->n; i++) {
+		struct symindex_location ours[FRAMES_MAX];
+		size_t ours_n = symindex_find(x, a->v[i], ours, FRAMES_MAX);
+		size_t n = read_frames(in, tool, line, sizeof(line), v);
+		uint64_t *count = judge(c, tool, ours, ours_n, v, n);
+
+		c->addresses += count != &c->outside;
+		++*count;
+		if (count != &c->equal && count != &c->outside && count != &c->by_symbol && show) {
+			show--;
+			print_difference(a->v[i], ours, ours_n, v, n);
+		}
+	}
+	if (!in || pclose(in) != 0)
+		rc = err_set(err, ERR_IO, "the other tool fails on %s", path);
+	if (fd >= 0) {
+		close(fd);
+		unlink(list);
+	}
+	free(v);
+	return rc;
+}
+
+enum err_code oracle_compare(const char *path, enum oracle tool, uint32_t most, unsigned show,
+	struct oracle_counts *counts, struct err *err)
+{
+	struct buf index = { 0 };
+	struct addresses a = { 0 };
+	struct symindex *x = NULL;
+	struct dwarf_stats stats;
+	uint64_t from, to;
+	struct str bytes;
+	enum err_code rc;
+
+	if ((rc = map_file(path, &bytes, err)))
+		return rc;
+	if ((rc = index_of(bytes, &stats, &index, err)) ||
+		(rc = symindex_open(buf_str(&index), &x, err)))
+		goto done;
+	if (stats.units_damaged) {
+		rc = err_set(err, ERR_INVALID, "%s", stats.first_error.msg);
+		goto done;
+	}
+	if (!text_of(bytes, &from, &to) || !choose(x, from, to, most, &a)) {
+		rc = err_set(err, ERR_INVALID, "%s: no .text", path);
+		goto done;
+	}
+	rc = compare_all(path, tool, x, &a, show, counts, err);
+done:
+	symindex_close(x);
+	buf_release(&index);
+	free(a.v);
+	munmap((void *)(uintptr_t)bytes.ptr, bytes.len);
+	return rc;
+}

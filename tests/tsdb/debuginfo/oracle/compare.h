@@ -1,0 +1,31 @@
+/*
+ * Names, files, lines and inlined calls of a binary's addresses as we read them, beside what
+ * addr2line or llvm-symbolizer prints.
+ *
+ * Addresses are the starts of segments (found by looking up each byte of .text), the byte before
+ * each, and random ones.
+ */
+#ifndef TESTS_TSDB_DEBUGINFO_ORACLE_COMPARE_H
+#define TESTS_TSDB_DEBUGINFO_ORACLE_COMPARE_H
+
+#include <stdint.h>
+
+#include "tsdb/debuginfo/dwarf/dwarf.h"
+
+enum oracle { ORACLE_ADDR2LINE, ORACLE_LLVM };
+
+struct oracle_counts {
+	uint64_t addresses, equal;
+	uint64_t by_symbol; /* equal but for a name that the other takes from the symbol table */
+	uint64_t outside; /* not in addresses: between functions, named by addr2line all the same */
+	uint64_t depth, function, file, line, missing; /* why the others differ */
+};
+
+/* The index of a file, by malloc. */
+MUST_CHECK enum err_code oracle_index(
+	const char *path, struct dwarf_stats *stats, struct buf *index, struct err *err);
+/* Adds to *counts. At most `most` addresses. */
+MUST_CHECK enum err_code oracle_compare(const char *path, enum oracle tool, uint32_t most,
+	unsigned show, struct oracle_counts *counts, struct err *err);
+
+#endif

@@ -1,0 +1,217 @@
+/*
+ * Merges the scopes of a unit with its lines. Ranges are swept by their start; a heap holds those
+ * that are open, the deepest on top, so that also ranges that do not nest cost n log n. Each piece
+ * between two borders is cut at the rows of the line table, and pieces that have the same frame
+ * become one segment.
+ */
+#include "base/array.h"
+#include "tsdb/debuginfo/dwarf/internal.h"
+
+#include <stdlib.h>
+
+struct piece {
+	uint64_t start, end;
+	uint32_t scope, file, line;
+};
+
+struct sweep {
+	struct reader *r;
+	uint32_t sequence, row; /* row: within the sequence */
+	struct piece piece; /* start == end: none */
+	uint64_t start, end; /* a segment that may grow */
+	uint32_t frame;
+};
+
+static enum err_code segment_out(struct sweep *s, struct err *err)
+{
+	if (s->start == s->end)
+		return ERR_OK;
+	s->r->stats->segments++;
+	return symindex_add(s->r->builder, s->start, s->end, s->frame, SYMINDEX_DWARF, err);
+}
+
+static enum err_code piece_out(struct sweep *s, struct err *err)
+{
+	struct job *j = &s->r->job;
+	const struct piece *p = &s->piece;
+	const struct scope *scope = &j->scopes[p->scope];
+	uint32_t file = NONE, frame;
+	enum err_code rc;
+
+	if (p->start == p->end)
+		return ERR_OK;
+	if (j->lines && p->file != NONE && (rc = line_file_id(s->r, j->lines, p->file, &file, err)))
+		return rc;
+	if ((rc = symindex_frame(
+			 s->r->builder, scope->caller, scope->function, file, p->line, &frame, err)))
+		return rc;
+	if (s->start != s->end && s->end == p->start && s->frame == frame) {
+		s->end = p->end;
+		return ERR_OK;
+	}
+	if ((rc = segment_out(s, err)))
+		return rc;
+	s->start = p->start;
+	s->end = p->end;
+	s->frame = frame;
+	return ERR_OK;
+}
+
+static enum err_code piece_add(struct sweep *s, uint64_t start, uint64_t end, uint32_t scope,
+	uint32_t file, uint32_t line, struct err *err)
+{
+	struct piece *p = &s->piece;
+	enum err_code rc;
+
+	if (p->start != p->end && p->end == start && p->scope == scope && p->file == file &&
+		p->line == line) {
+		p->end = end;
+		return ERR_OK;
+	}
+	if ((rc = piece_out(s, err)))
+		return rc;
+	*p = (struct piece){ start, end, scope, file, line };
+	return ERR_OK;
+}
+
+/* The row that holds `at`, or the next one behind it. False: there is none. */
+static bool row_at(struct sweep *s, uint64_t at, uint64_t *start, uint64_t *end, struct row *out)
+{
+	const struct job *j = &s->r->job;
+
+	while (s->sequence < j->sequences_n) {
+		const struct sequence *q = &j->sequences[s->sequence];
+		const struct row *rows = j->rows + q->row_first;
+
+		while (q->end > at && s->row < q->rows_n) {
+			*start = rows[s->row].address;
+			*end = s->row + 1 < q->rows_n ? rows[s->row + 1].address : q->end;
+			*out = rows[s->row];
+			if (*end > at && *end > *start)
+				return true;
+			s->row++;
+		}
+		s->sequence++;
+		s->row = 0;
+	}
+	return false;
+}
+
+/* [start, end) belongs to scope: cuts it at the rows. */
+static enum err_code scope_piece(
+	struct sweep *s, uint64_t start, uint64_t end, uint32_t scope, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	while (start < end && !rc) {
+		uint64_t from = end, to = end;
+		struct row row = { 0 };
+		bool found = row_at(s, start, &from, &to, &row);
+
+		if (!found || from > start) {
+			to = found && from < end ? from : end;
+			rc = piece_add(s, start, to, scope, NONE, 0, err);
+		} else {
+			to = to < end ? to : end;
+			rc = piece_add(s, start, to, scope, row.file, row.line, err);
+		}
+		start = to;
+	}
+	return rc;
+}
+
+/* Deeper scopes come first, of equally deep ones the later. */
+static bool above(const struct job *j, uint32_t a, uint32_t b)
+{
+	uint32_t x = j->ranges[a].scope, y = j->ranges[b].scope;
+
+	if (j->scopes[x].depth != j->scopes[y].depth)
+		return j->scopes[x].depth > j->scopes[y].depth;
+	return x > y;
+}
+
+static void heap_swap(struct job *j, uint32_t a, uint32_t b)
+{
+	uint32_t v = j->heap[a];
+
+	j->heap[a] = j->heap[b];
+	j->heap[b] = v;
+}
+
+static enum err_code heap_push(struct job *j, uint32_t range, struct err *err)
+{
+	uint32_t i = j->heap_n;
+
+	if (!array_room(&j->heap, j->heap_n, 1, &j->heap_cap))
+		return err_nomem(err, "ranges");
+	j->heap[j->heap_n++] = range;
+	while (i && above(j, j->heap[i], j->heap[(i - 1) / 2])) {
+		heap_swap(j, i, (i - 1) / 2);
+		i = (i - 1) / 2;
+	}
+	return ERR_OK;
+}
+
+static void heap_pop(struct job *j)
+{
+	uint32_t i = 0;
+
+	j->heap[0] = j->heap[--j->heap_n];
+	for (;;) {
+		uint32_t best = i;
+
+		for (uint32_t k = 2 * i + 1; k <= 2 * i + 2 && k < j->heap_n; k++)
+			if (above(j, j->heap[k], j->heap[best]))
+				best = k;
+		if (best == i)
+			return;
+		heap_swap(j, i, best);
+		i = best;
+	}
+}
+
+static int by_start(const void *a, const void *b)
+{
+	const struct range *x = a, *y = b;
+
+	if (x->start != y->start)
+		return x->start < y->start ? -1 : 1;
+	return x->scope < y->scope ? -1 : x->scope > y->scope;
+}
+
+enum err_code flatten(struct reader *r, struct err *err)
+{
+	struct job *j = &r->job;
+	struct sweep s = { .r = r };
+	uint32_t next = 0;
+	uint64_t at = 0;
+	enum err_code rc;
+
+	if (!j->ranges_n)
+		return ERR_OK;
+	qsort(j->ranges, j->ranges_n, sizeof(*j->ranges), by_start);
+	j->heap_n = 0;
+	while (next < j->ranges_n || j->heap_n) {
+		uint64_t end = next < j->ranges_n ? j->ranges[next].start : UINT64_MAX;
+
+		while (j->heap_n && j->ranges[j->heap[0]].end <= at)
+			heap_pop(j);
+		if (j->heap_n) {
+			const struct range *top = &j->ranges[j->heap[0]];
+
+			if (top->end < end)
+				end = top->end;
+			if ((rc = scope_piece(&s, at, end, top->scope, err)))
+				return rc;
+		} else if (next == j->ranges_n) {
+			break;
+		}
+		at = end;
+		for (; next < j->ranges_n && j->ranges[next].start == at; next++)
+			if ((rc = heap_push(j, next, err)))
+				return rc;
+	}
+	if ((rc = piece_out(&s, err)))
+		return rc;
+	return segment_out(&s, err);
+}
