@@ -223,15 +223,15 @@ const struct abbrev *abbrev_find(const struct abbrev_table *t, uint64_t code)
 void die_read(struct cursor *c, struct encoding enc, const struct abbrev_table *t,
 	const struct abbrev *a, struct die *out)
 {
-	const struct attr *at = t->attrs + a->attr_first;
-
 	out->has = 0;
 	for (uint32_t i = 0; i < a->attrs_n; i++) {
-		if (at[i].slot == SLOTS) {
-			form_skip(c, enc, at[i].form);
+		const struct attr *at = &t->attrs[a->attr_first + i];
+
+		if (at->slot == SLOTS) {
+			form_skip(c, enc, at->form);
 		} else {
-			form_read(c, enc, &at[i], &out->v[at[i].slot]);
-			out->has |= 1u << at[i].slot;
+			form_read(c, enc, at, &out->v[at->slot]);
+			out->has |= 1u << at->slot;
 		}
 	}
 }
