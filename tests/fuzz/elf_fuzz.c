@@ -68,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		seen += sum(link.name) + sum(link.build_id);
 	if (elf_address_at(e, 64, &v))
 		require(elf_offset_at(e, v, &v));
+	require(seen != UINT64_MAX); /* so that all was read */
 	check_symbols(e);
 	elf_close(e);
 	return 0;
