@@ -106,7 +106,8 @@ bool elf_address_at(const struct elf *e, uint64_t offset, uint64_t *address)
 	for (uint64_t i = 0; i < e->segments_n; i++) {
 		struct segment s = segment_at(e, i);
 
-		if (s.type != PT_LOAD || offset < s.offset || offset - s.offset >= s.file_bytes)
+		if (s.type != PT_LOAD || offset < s.offset || offset - s.offset >= s.file_bytes ||
+			s.address > UINT64_MAX - (offset - s.offset))
 			continue;
 		if (found && !(s.flags & PF_X))
 			continue;

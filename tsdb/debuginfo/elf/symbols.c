@@ -1,0 +1,196 @@
+#include "tsdb/debuginfo/elf/symbols.h"
+
+#include <elf.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "tsdb/debuginfo/elf/internal.h"
+
+#define SYMBOLS_MAX (16u << 20)
+/* Many symbols may share one long name, so reading them all is bounded by the table's size. */
+#define NAMES_RATIO_MAX 64u
+#define NAMES_FREE_BYTES (64u << 20)
+
+struct symbol {
+	uint64_t address, end; /* end: as it says, address if it says nothing */
+	uint64_t section_end; /* UINT64_MAX: not known */
+	struct str name;
+	unsigned char rank; /* the less, the better */
+};
+
+struct symbols {
+	struct symbol *v;
+	size_t n, cap;
+	uint64_t names_left;
+};
+
+static struct str name_of(struct symbols *list, struct str names, uint64_t at)
+{
+	uint64_t left = at < names.len ? names.len - at : 0;
+	struct str s;
+
+	if (left > SYMINDEX_STRING_MAX)
+		left = SYMINDEX_STRING_MAX;
+	s = str_part(names, at, left);
+	s.len = strnlen(s.ptr, s.len);
+	if (s.len > list->names_left)
+		return (struct str){ NULL, 0 };
+	list->names_left -= s.len;
+	return s;
+}
+
+static unsigned char rank_of(unsigned binding, uint64_t size)
+{
+	unsigned rank = binding == STB_GLOBAL || binding == STB_GNU_UNIQUE ? 0 :
+		binding == STB_WEAK                                            ? 2 :
+																		 4;
+
+	return (unsigned char)(rank + !size);
+}
+
+static Elf64_Sym symbol_at(const struct elf *e, struct str table, uint64_t i)
+{
+	Elf64_Sym w;
+	Elf32_Sym n;
+
+	if (e->wide) {
+		memcpy(&w, table.ptr + i * sizeof(w), sizeof(w));
+		return w;
+	}
+	memcpy(&n, table.ptr + i * sizeof(n), sizeof(n));
+	return (Elf64_Sym){ n.st_name, n.st_info, n.st_other, n.st_shndx, n.st_value, n.st_size };
+}
+
+static bool is_function(const Elf64_Sym *s)
+{
+	unsigned type = ELF64_ST_TYPE(s->st_info);
+
+	return (type == STT_FUNC || type == STT_GNU_IFUNC) && s->st_shndx != SHN_UNDEF &&
+		s->st_shndx != SHN_ABS && s->st_shndx != SHN_COMMON;
+}
+
+static enum err_code add_symbol(struct symbols *list, const struct elf *e, const Elf64_Sym *s,
+	struct str names, struct err *err)
+{
+	struct symbol y = { .address = s->st_value, .section_end = UINT64_MAX };
+	struct section in;
+
+	if (e->machine == EM_ARM)
+		y.address &= ~(uint64_t)1; /* the bit says Thumb */
+	y.name = name_of(list, names, s->st_name);
+	if (!y.name.ptr)
+		return err_set(err, ERR_LIMIT, "ELF: names of symbols are more than %u times their table",
+			NAMES_RATIO_MAX);
+	if (s->st_shndx < SHN_LORESERVE && s->st_shndx < e->sections_n) {
+		in = section_at(e, s->st_shndx);
+		if (__builtin_add_overflow(in.address, in.size, &y.section_end))
+			y.section_end = UINT64_MAX;
+	}
+	if (!y.name.len || y.address >= y.section_end)
+		return ERR_OK;
+	if (__builtin_add_overflow(y.address, s->st_size, &y.end))
+		y.end = UINT64_MAX;
+	if (y.end > y.section_end)
+		y.end = y.section_end;
+	y.rank = rank_of(ELF64_ST_BIND(s->st_info), s->st_size);
+	if (list->n >= SYMBOLS_MAX)
+		return err_set(err, ERR_LIMIT, "ELF: more than %u symbols of functions", SYMBOLS_MAX);
+	if (!array_room(&list->v, list->n, 1, &list->cap))
+		return err_nomem(err, "symbols");
+	list->v[list->n++] = y;
+	return ERR_OK;
+}
+
+/* Reads a table of symbols; *found: there is one. */
+static enum err_code read_table(
+	struct symbols *list, struct elf *e, const char *name, bool *found, struct err *err)
+{
+	uint64_t i = section_find(e, name), n;
+	struct str table, names = { "", 0 };
+	struct section s;
+	enum err_code rc;
+
+	*found = false;
+	if (i == e->sections_n)
+		return ERR_OK;
+	s = section_at(e, i);
+	if ((rc = section_contents(e, i, &table, err)))
+		return rc;
+	if (s.link < e->sections_n && (rc = section_contents(e, s.link, &names, err)))
+		return rc;
+	n = table.len / (e->wide ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym));
+	list->names_left = NAMES_FREE_BYTES + (uint64_t)NAMES_RATIO_MAX * names.len;
+	*found = n > 0;
+	for (i = 0; i < n; i++) {
+		Elf64_Sym y = symbol_at(e, table, i);
+
+		if (is_function(&y) && (rc = add_symbol(list, e, &y, names, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+static int compare(const void *pa, const void *pb)
+{
+	const struct symbol *a = pa, *b = pb;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	if (a->rank != b->rank)
+		return a->rank - b->rank;
+	if (a->name.len != b->name.len)
+		return a->name.len < b->name.len ? -1 : 1;
+	return str_cmp(a->name, b->name);
+}
+
+static enum err_code add_ranges(
+	const struct symbols *list, struct symindex_builder *b, struct err *err)
+{
+	enum err_code rc;
+	size_t next;
+
+	for (size_t i = 0; i < list->n; i = next) {
+		const struct symbol *s = &list->v[i];
+		uint32_t function, frame;
+		uint64_t end = s->end;
+
+		for (next = i + 1; next < list->n && list->v[next].address == s->address; next++)
+			if (list->v[next].end > end)
+				end = list->v[next].end;
+		if (end == s->address) {
+			end = s->section_end;
+			if (next < list->n && list->v[next].address < end)
+				end = list->v[next].address;
+			else if (end == UINT64_MAX)
+				end = s->address + 1;
+		}
+		if ((rc = symindex_function(b, s->name, SYMINDEX_NONE, 0, &function, err)) ||
+			(rc = symindex_frame(b, SYMINDEX_NONE, function, SYMINDEX_NONE, 0, &frame, err)) ||
+			(rc = symindex_add(b, s->address, end, frame, SYMINDEX_SYMBOLS, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+enum err_code elf_symbols_add(struct elf *e, struct symindex_builder *b, struct err *err)
+{
+	struct symbols list = { 0 };
+	struct elf *mini;
+	enum err_code rc;
+	bool found;
+
+	if ((rc = read_table(&list, e, ".symtab", &found, err)))
+		goto done;
+	if (!found) {
+		if ((rc = read_table(&list, e, ".dynsym", &found, err)) || (rc = elf_mini(e, &mini, err)))
+			goto done;
+		if (mini && (rc = read_table(&list, mini, ".symtab", &found, err)))
+			goto done;
+	}
+	if (list.n)
+		qsort(list.v, list.n, sizeof(*list.v), compare);
+	rc = add_ranges(&list, b, err);
+done:
+	free(list.v);
+	return rc;
+}

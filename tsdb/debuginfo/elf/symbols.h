@@ -1,0 +1,24 @@
+/*
+ * Symbols of an ELF file: names of functions, for an index of the binary.
+ *
+ * From .symtab, or, where a file has none, from .dynsym and the file in .gnu_debugdata. Functions
+ * only (STT_FUNC, STT_GNU_IFUNC) that are defined here. One without a size ends where the next
+ * begins, or with its section. Of several at one address one is taken: a global over a weak over a
+ * local one, then one with a size, then the shorter name, then the first in byte order.
+ *
+ * Units:     addresses are virtual ones, as the file was linked.
+ * Errors:    ERR_INVALID (a table is beyond the file, does not inflate), ERR_LIMIT (which one;
+ *            also the builder's), ERR_NOMEM. No symbols is not an error.
+ * Threads:   one at a time per file and builder.
+ * Source:    System V gABI, "Symbol Table".
+ */
+#ifndef TSDB_DEBUGINFO_ELF_SYMBOLS_H
+#define TSDB_DEBUGINFO_ELF_SYMBOLS_H
+
+#include "tsdb/debuginfo/elf/elf.h"
+#include "tsdb/debuginfo/index/symindex.h"
+
+MUST_CHECK enum err_code elf_symbols_add(
+	struct elf *e, struct symindex_builder *b, struct err *err);
+
+#endif
