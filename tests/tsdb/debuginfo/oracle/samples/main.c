@@ -23,7 +23,7 @@ static unsigned run(struct table *t, unsigned n)
 int main(int argc, char **argv)
 {
 	struct table t = { 0 };
-	unsigned n = argc > 1 ? (unsigned)atoi(argv[1]) % 60 : 20;
+	unsigned n = argc > 1 ? (unsigned)strtoul(argv[1], NULL, 10) % 60 : 20;
 
 	printf("%u %u\n", run(&t, n), table_sum(&t, n));
 	return 0;

@@ -20,7 +20,7 @@ static double words(int n)
 
 int main(int argc, char **argv)
 {
-	int n = argc > 1 ? std::atoi(argv[1]) : 10;
+	int n = argc > 1 ? (int)std::strtol(argv[1], nullptr, 10) : 10;
 	std::function<double(int)> f = [&](int i) {
 		if (i < 0)
 			throw std::runtime_error("negative");
