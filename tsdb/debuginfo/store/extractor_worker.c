@@ -15,9 +15,11 @@
 #include "tsdb/debuginfo/store/extractor_internal.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1 /* their shadow is terabytes of address space, their reports open files */
+#define SANITIZED 1 /* their shadow is terabytes of address space */
+#define MAP_FREE (MAP_NORESERVE | MAP_STACK | MAP_FIXED) /* they place memory themselves */
 #else
 #define SANITIZED 0
+#define MAP_FREE (MAP_NORESERVE | MAP_STACK)
 #endif
 #define BASE_BYTES_UNKNOWN (64u << 20) /* of this program, where there is no /proc */
 
@@ -33,7 +35,6 @@
 	{ \
 		__NR_##name, #name, why, SANDBOX_OWN, arg \
 	}
-#define FILES_MASK (UINT64_C(0xffffffff) & ~(uint64_t)(MAP_NORESERVE | MAP_STACK))
 
 /* clang-format off */
 static const struct sandbox_call calls[] = {
@@ -46,15 +47,26 @@ static const struct sandbox_call calls[] = {
 	CALL(getpid, "an abort"),
 	CALL(getrandom, "glibc: a key of malloc; seeds of hashes"),
 	CALL(gettid, "an abort"),
+#if SANITIZED
+	CALL(gettimeofday, "the sanitizer's thread"),
+#endif
 	CALL(madvise, "memory that is given back"),
-	WHERE(mmap, 3, FILES_MASK, MAP_PRIVATE | MAP_ANONYMOUS, "memory, no files"),
+	WHERE(mmap, 3, UINT32_MAX & ~(uint64_t)MAP_FREE, MAP_PRIVATE | MAP_ANONYMOUS,
+		"memory, no files"),
 	WHERE(mprotect, 2, PROT_EXEC, 0, "memory, never to be executed"),
 	CALL(mremap, "memory"),
 	CALL(munmap, "memory"),
+#if SANITIZED
+	CALL(nanosleep, "the sanitizer's thread"),
+#endif
 	CALL(read, "its descriptors"),
 	CALL(restart_syscall, "the kernel, after a stop"),
 	CALL(rt_sigprocmask, "an abort"),
 	CALL(rt_sigreturn, "end of a signal handler"),
+#if SANITIZED
+	CALL(sched_yield, "the sanitizer's locks"),
+	CALL(sigaltstack, "the sanitizer, before a function that does not return"),
+#endif
 	CALL(sysinfo, "glibc: how much memory, before it sorts"),
 	OWN(tgkill, 0, "an abort ends this process"),
 	CALL(write, "the index, the result"),

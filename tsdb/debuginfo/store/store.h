@@ -88,7 +88,7 @@ struct debuginfo_upload;
 MUST_CHECK enum err_code debuginfo_upload_begin(struct debuginfo_store *s,
 	const struct debuginfo_id *id, enum debuginfo_kind kind, enum debuginfo_origin origin,
 	struct debuginfo_upload **out, struct err *err);
-/* After an error only cancel does anything. */
+/* After an error finish fails too. The caller finishes when it has all bytes of the file. */
 MUST_CHECK enum err_code debuginfo_upload_append(
 	struct debuginfo_upload *u, struct str bytes, struct err *err);
 MUST_CHECK enum err_code debuginfo_upload_finish(struct debuginfo_upload *u, struct err *err);

@@ -26,6 +26,7 @@ struct debuginfo_upload {
 	uint64_t bytes, looked_bytes;
 	int64_t progress_ns; /* monotonic */
 	bool busy; /* its thread writes now */
+	bool failed; /* an append did: the file lacks bytes */
 };
 
 /* Takes it out of the list and gives back what it holds. */
@@ -167,11 +168,15 @@ enum err_code debuginfo_upload_append(struct debuginfo_upload *u, struct str byt
 
 	if (!bytes.len)
 		return ERR_OK;
+	if (u->failed)
+		return err_set(err, ERR_IO, "upload lacks bytes that could not be written");
 	mutex_lock(&s->lock);
 	rc = upload_take(u, bytes.len, err);
 	mutex_unlock(&s->lock);
-	if (rc)
+	if (rc) {
+		u->failed = true;
 		return rc;
+	}
 	if (u->bytes - u->looked_bytes >= SPACE_STEP) {
 		u->looked_bytes = u->bytes;
 		rc = space_check(s, 0, err);
@@ -179,6 +184,7 @@ enum err_code debuginfo_upload_append(struct debuginfo_upload *u, struct str byt
 	if (!rc)
 		rc = s->fs->ops->write(s->fs, u->fd, bytes.ptr, bytes.len, err);
 	upload_rest(u);
+	u->failed = rc != ERR_OK;
 	return rc;
 }
 
@@ -231,6 +237,8 @@ enum err_code debuginfo_upload_finish(struct debuginfo_upload *u, struct err *er
 	rc = u->entry ? ERR_OK : err_set(err, ERR_TIMEOUT, "upload had no progress for too long");
 	u->busy = true;
 	mutex_unlock(&u->store->lock);
+	if (!rc && u->failed)
+		rc = err_set(err, ERR_IO, "upload lacks bytes that could not be written");
 	if (!rc && !u->bytes)
 		rc = err_set(err, ERR_INVALID, "upload is empty");
 	if (!rc)

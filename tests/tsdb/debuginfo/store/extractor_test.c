@@ -45,10 +45,16 @@ static void overwrite_result(struct str input)
 	_exit(0);
 }
 
+/* As the processor does it: a sanitizer would report it instead. */
+__attribute__((noinline, no_sanitize("address", "undefined", "thread"))) static void crash(void)
+{
+	volatile uintptr_t nowhere = 16;
+
+	*(volatile int *)nowhere = 1;
+}
+
 static enum err_code act(struct str input, struct buf *out, struct err *err)
 {
-	volatile int *nowhere = NULL;
-
 	switch (input.ptr[0]) {
 	case 'h': /* honest */
 		buf_add_cstr(out, "index of ");
@@ -73,7 +79,7 @@ static enum err_code act(struct str input, struct buf *out, struct err *err)
 	case 'm':
 		return take_memory(out, err);
 	case 's':
-		*nowhere = 1;
+		crash();
 		return ERR_OK;
 	case 'a':
 		abort();
@@ -367,8 +373,8 @@ TEST(the_server_has_a_sandbox)
 	int status;
 	pid_t pid;
 
-#ifdef __SANITIZE_THREAD__
-	SKIP("the sanitizer's thread makes calls of its own");
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	SKIP("the sanitizer makes calls of its own, which no server makes");
 #endif
 	REQUIRE(mkdtemp(dir));
 	REQUIRE((pid = fork()) >= 0);
