@@ -3,7 +3,7 @@
 // decoding alone by the collector's own types. push.v1 beside scraping the same bodies at the same rate.
 import { execFileSync, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
+import { Agent, createServer } from 'node:http';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { build, request, root, sleep, startServer } from '../e2e/lib.mjs';
@@ -66,6 +66,13 @@ async function stream(t, rate, seconds) {
   await server.stop();
 }
 
+/** Senders keep their connections. */
+function connections(t) {
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+  return agent;
+}
+
 /* ---- OTLP: stored, beside decoding alone ---- */
 
 const REQUESTS = 400, ROUNDS = 3, CLIENTS = 8;
@@ -87,12 +94,13 @@ async function storedOf(t, one) {
   const server = await startServer(t, { dir: emptyDirectory('push-otlp-data'), config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
   const began = Date.now() - 3600e3, rounds = [];
   const url = `${server.url}/v1development/profiles`, headers = { 'content-type': 'application/x-protobuf' };
+  const agent = connections(t);
   for (let i = 0, n = 0; i < ROUNDS; i++) {
     const before = cpuOf(server.child.pid);
     const end = n + REQUESTS;
     await Promise.all(Array.from({ length: CLIENTS }, async () => {
       while (n < end) {
-        const answer = await request(url, { method: 'POST', headers, body: one.at(began + n++ * 2000) });
+        const answer = await request(url, { method: 'POST', agent, headers, body: one.at(began + n++ * 2000) });
         if (answer.status !== 200 || answer.body.length) throw new Error(`${answer.status} ${answer.body}`);
       }
     }));
@@ -158,13 +166,14 @@ ${Array.from({ length: SENDERS }, (_, k) => one(k)).join('')}` });
 async function pushed(t, bodies) {
   const server = await startServer(t, { dir: emptyDirectory('push-v1'), config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
   const url = `${server.url}/push.v1.PusherService/Push`, headers = { 'content-type': 'application/proto' };
+  const agent = connections(t);
   let going = true, failure;
   const send = async (k) => {
     for (let i = k; going; i++) {
       const began = Date.now();
       const labels = [label('__name__', 'bench'), label('service_name', 'bench'), label('pod', `pod-${k}`)];
       const sample = message(2, message(1, timed(bodies[i % bodies.length], began)));
-      const answer = await request(url, { method: 'POST', headers, body: message(1, ...labels, sample) });
+      const answer = await request(url, { method: 'POST', agent, headers, body: message(1, ...labels, sample) });
       if (answer.status !== 200) failure = `${answer.status} ${answer.body}`;
       await sleep(Math.max(0, 1000 - (Date.now() - began)));
     }

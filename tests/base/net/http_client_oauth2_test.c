@@ -41,6 +41,8 @@ static void script_tokens(struct peer *p, void *ctx)
 
 		while (atomic_load(&now.silent) && !peer_gone(p) && !atomic_load(&tokens.stopping))
 			sleep_ms(2);
+		if (peer_gone(p)) /* nobody gets this token, so it has no number */
+			return;
 		if (!status && header && atomic_load(&now.in_body_only))
 			status = 400;
 		if (status) {
