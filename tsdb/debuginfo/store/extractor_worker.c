@@ -61,10 +61,14 @@ static const struct sandbox_call calls[] = {
 #endif
 	CALL(read, "its descriptors"),
 	CALL(restart_syscall, "the kernel, after a stop"),
+#if SANITIZED
+	CALL(rseq, "the sanitizer's thread, which may start late"),
+#endif
 	CALL(rt_sigprocmask, "an abort"),
 	CALL(rt_sigreturn, "end of a signal handler"),
 #if SANITIZED
 	CALL(sched_yield, "the sanitizer's locks"),
+	CALL(set_robust_list, "the sanitizer's thread, which may start late"),
 	CALL(sigaltstack, "the sanitizer, before a function that does not return"),
 #endif
 	CALL(sysinfo, "glibc: how much memory, before it sorts"),
