@@ -215,7 +215,8 @@ static void emit_row(struct code *c, const struct sandbox_call *call)
 }
 
 /* All rows of one call, behind one comparison of its number; gives the number of rows. */
-static size_t emit_call(struct code *c, const struct sandbox_call *calls, size_t n)
+static size_t emit_call(
+	struct code *c, const struct sandbox_call *calls, size_t n, uint32_t otherwise)
 {
 	unsigned short jump = c->n, rows;
 	size_t i;
@@ -225,7 +226,7 @@ static size_t emit_call(struct code *c, const struct sandbox_call *calls, size_t
 	for (i = 0; i < n && calls[i].nr == calls[0].nr; i++)
 		emit_row(c, &calls[i]);
 	if (calls[0].when == SANDBOX_ARG || calls[0].when == SANDBOX_OWN)
-		answer(c, SECCOMP_RET_TRAP | EPERM);
+		answer(c, otherwise);
 	assert(c->n - rows < 256);
 	c->at[jump].jf = (unsigned char)(c->n - rows);
 	return i;
@@ -240,13 +241,14 @@ static void emit_filter(struct code *c, const struct sandbox_profile *p)
 	emit(c, BPF_JMP | BPF_JGE | BPF_K, X32_BIT, 0, 1);
 	answer(c, SECCOMP_RET_KILL_PROCESS);
 	for (size_t i = 0; i < p->calls_n;) {
-		i += emit_call(c, p->calls + i, p->calls_n - i);
+		i += emit_call(c, p->calls + i, p->calls_n - i,
+			p->deadly ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_TRAP | EPERM);
 	}
 	for (size_t i = 0; i < sandbox_hostile_n; i++) {
 		emit(c, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)sandbox_hostile[i].nr, 0, 1);
 		answer(c, SECCOMP_RET_KILL_PROCESS);
 	}
-	answer(c, SECCOMP_RET_TRAP | ENOSYS);
+	answer(c, p->deadly ? SECCOMP_RET_KILL_PROCESS : SECCOMP_RET_TRAP | ENOSYS);
 }
 
 /* Shows 0, "off", from the start. */

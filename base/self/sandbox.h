@@ -44,6 +44,7 @@ struct sandbox_profile {
 	const char *name;
 	const struct sandbox_call *calls;
 	size_t calls_n;
+	bool deadly; /* any other call ends the process, like a hostile one */
 };
 
 /* Calls that end the process, sorted by name. */

@@ -3,7 +3,7 @@
  * EPI_ORACLE_FILE=FILE compares that file alone, and shows differences
  * (tests/tsdb/debuginfo/oracle/README.md).
  */
-#include "tests/check.h"
+#include "tests/oracle.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -103,16 +103,17 @@ TEST(compilers)
 	for (size_t i = 0; i < sizeof(builds) / sizeof(builds[0]); i++) {
 		const struct build *b = &builds[i];
 		struct oracle_counts c = { 0 };
-		struct buf command = { 0 };
+		struct buf command = { 0 }, output = { 0 };
 
 		if (only && strcmp(only, b->name) != 0)
 			continue;
 		substitute(&command, b->command, path);
-		if (system(command.ptr) != 0)
+		if (!oracle_run(&output, "%s", command.ptr))
 			CHECK_FAIL("%s: %s", b->name, command.ptr);
 		else
 			CHECK_OK(oracle_compare(path, b->tool, b->most, only ? 40 : 0, &c, &err), &err);
 		buf_release(&command);
+		buf_release(&output);
 		print_counts(b->name, &c);
 		add(&sum, &c);
 		unlink(path);
@@ -134,7 +135,7 @@ TEST(by_hand)
 	if (!path)
 		return;
 	for (int tool = 0; tool < 2; tool++) {
-		CHECK_OK(oracle_compare(path, (enum oracle)tool, most ? (uint32_t)atoi(most) : 5000, 40,
+		CHECK_OK(oracle_compare(path, (enum oracle)tool, most ? (uint32_t)strtoul(most, NULL, 10) : 5000, 40,
 					 &c[tool], &err),
 			&err);
 		print_counts(tool == ORACLE_LLVM ? "llvm-symbolizer" : "addr2line", &c[tool]);

@@ -1,0 +1,106 @@
+/*
+ * Shared by the files of the store; not for its users.
+ *
+ * Lock: the store's lock guards all entries and counts. Bytes are written and synced without it;
+ * renames and removals are under it, so that names and entries agree.
+ */
+#ifndef TSDB_DEBUGINFO_STORE_INTERNAL_H
+#define TSDB_DEBUGINFO_STORE_INTERNAL_H
+
+#include "base/thread.h"
+#include "tsdb/debuginfo/store/stamps.h"
+#include "tsdb/debuginfo/store/store.h"
+
+#define BUCKETS 4096
+#define ENTRIES_MAX 200000 /* keys that are only missing or failed are not noted beyond it */
+
+enum waiting { WAITING_NOT, WAITING_UPLOAD, WAITING_QUEUED, WAITING_JOB };
+
+struct entry {
+	struct entry *next;
+	struct stamp stamp; /* with the id */
+	/* the index */
+	bool present, unsynced; /* unsynced: its name may be gone after a power cut */
+	enum debuginfo_kind kind;
+	enum debuginfo_origin origin;
+	enum debuginfo_quality quality;
+	uint64_t index_bytes, file_bytes, source_bytes;
+	int64_t added_s;
+	struct debuginfo_index *mapped; /* of this index, while it has readers */
+	/* what comes */
+	enum waiting waiting;
+	enum debuginfo_kind waiting_kind;
+	enum debuginfo_origin waiting_origin;
+	uint64_t waiting_bytes, number; /* number: order in the queue */
+	int64_t due_s;
+};
+
+struct debuginfo_store {
+	struct fs *fs;
+	char *dir;
+	struct debuginfo_options o;
+	struct mutex lock;
+	struct entry *buckets[BUCKETS];
+	uint64_t seed;
+	size_t entries_n, queued_n, jobs_n;
+	uint64_t bytes; /* of all index files */
+	uint64_t uploads_bytes; /* under way, queued, and of jobs */
+	unsigned uploads_n; /* under way */
+	struct debuginfo_upload *uploads; /* all that are under way */
+	uint64_t last_number;
+	int64_t stamped_s;
+	bool stamps_changed;
+};
+
+struct debuginfo_index {
+	struct debuginfo_store *store;
+	struct entry *entry; /* NULL: replaced, evicted or dropped */
+	unsigned readers;
+	enum debuginfo_quality quality;
+	void *map;
+	size_t map_bytes, bytes;
+};
+
+int64_t store_now_s(const struct debuginfo_store *s);
+/* The lock is held for these. */
+struct entry *entry_find(struct debuginfo_store *s, const struct debuginfo_id *id);
+MUST_CHECK enum err_code entry_make(struct debuginfo_store *s, const struct debuginfo_id *id,
+	bool for_data, struct entry **out, struct err *err);
+void entry_tidy(struct debuginfo_store *s, struct entry *e); /* frees it if it says nothing */
+bool entry_wants(const struct debuginfo_store *s, const struct entry *e, enum debuginfo_kind kind,
+	const char **reason);
+void entry_set_tried(
+	struct debuginfo_store *s, struct entry *e, enum debuginfo_kind kind, struct str why);
+/* Removes the index of an entry. On an error it stays. */
+MUST_CHECK enum err_code entry_remove_index(
+	struct debuginfo_store *s, struct entry *e, struct err *err);
+void uploads_end_idle(struct debuginfo_store *s);
+void evict(struct debuginfo_store *s, const struct entry *keep);
+
+/* Paths, malloc's; NULL: out of memory. */
+char *path_of_index(const struct debuginfo_store *s, const struct debuginfo_id *id);
+char *path_of_queued(const struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, enum debuginfo_origin origin);
+char *path_in(const struct debuginfo_store *s, const char *name);
+MUST_CHECK enum err_code tmp_open(struct debuginfo_store *s, char **path, int *fd, struct err *err);
+MUST_CHECK enum err_code space_check(struct debuginfo_store *s, uint64_t bytes, struct err *err);
+
+/* "STEM.full.upload.queued" */
+MUST_CHECK bool queued_name_parse(struct str name, struct debuginfo_id *id,
+	enum debuginfo_kind *kind, enum debuginfo_origin *origin);
+
+/* The end of an index file says what it is: 60 bytes. */
+#define FOOTER_BYTES 60
+struct footer {
+	enum debuginfo_kind kind;
+	enum debuginfo_origin origin;
+	enum debuginfo_quality quality;
+	uint64_t index_bytes, source_bytes;
+	int64_t added_s;
+};
+void footer_add(struct buf *out, const struct debuginfo_id *id, const struct footer *f);
+/* ERR_CORRUPT: damaged, or of another key. */
+MUST_CHECK enum err_code footer_decode(
+	struct str bytes, const struct debuginfo_id *id, struct footer *f, struct err *err);
+
+#endif

@@ -1,0 +1,285 @@
+/*
+ * Jobs: a file is turned into an index by somebody else, and the index gets its place. A queued
+ * upload is removed when its index is synced under its name, so a crash in between extracts again.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "tsdb/debuginfo/store/internal.h"
+
+METRIC_COUNTER(extracted_total, "epimetheus_debuginfo_extractions_total",
+	"Extractions of symbols: published, no_better, failed, put_off.", "result");
+
+/* Frees the job and its files; the upload of the queue is not touched. */
+static void job_free(struct debuginfo_job *j)
+{
+	if (j->in_fd >= 0)
+		close(j->in_fd);
+	if (j->out_fd >= 0)
+		close(j->out_fd);
+	if (j->tmp && fs_exists(j->tmp))
+		(void)!j->store->fs->ops->unlink(j->store->fs, j->tmp, NULL);
+	free(j->tmp);
+	free(j);
+}
+
+/* The oldest that is due, taken out of the queue. */
+static struct entry *queue_take(struct debuginfo_store *s)
+{
+	int64_t now_s = store_now_s(s);
+	struct entry *e, *first = NULL;
+
+	mutex_assert_held(&s->lock);
+	for (size_t i = 0; s->queued_n && i < BUCKETS; i++)
+		for (e = s->buckets[i]; e; e = e->next)
+			if (e->waiting == WAITING_QUEUED && e->due_s <= now_s &&
+				(!first || e->number < first->number))
+				first = e;
+	if (first) {
+		first->waiting = WAITING_JOB;
+		s->queued_n--;
+		s->jobs_n++;
+	}
+	return first;
+}
+
+static enum err_code job_open_input(struct debuginfo_job *j, struct err *err)
+{
+	char *path = path_of_queued(j->store, &j->id, j->kind, j->origin);
+	enum err_code rc;
+
+	if (!path)
+		return err_nomem(err, "path");
+	rc = fs_posix.ops->open(&fs_posix, path, O_RDONLY, 0, &j->in_fd, err);
+	free(path);
+	return rc;
+}
+
+enum err_code debuginfo_job_next(
+	struct debuginfo_store *s, struct debuginfo_job **out, struct err *err)
+{
+	struct debuginfo_job *j = calloc(1, sizeof(*j));
+	struct entry *e;
+	enum err_code rc;
+
+	if (!j)
+		return err_nomem(err, "job");
+	*j = (struct debuginfo_job){ .store = s, .in_fd = -1, .out_fd = -1, .queued = true };
+	mutex_lock(&s->lock);
+	if ((e = queue_take(s))) {
+		j->id = e->stamp.id;
+		j->kind = e->waiting_kind;
+		j->origin = e->waiting_origin;
+		j->source_bytes = e->waiting_bytes;
+	}
+	mutex_unlock(&s->lock);
+	if (!e) {
+		free(j);
+		return err_set(err, ERR_NOT_FOUND, "nothing is queued");
+	}
+	if (!(rc = job_open_input(j, err)))
+		rc = tmp_open(s, &j->tmp, &j->out_fd, err);
+	if (rc) {
+		struct err why = { .code = rc };
+
+		debuginfo_job_fail(j, err ? err : &why);
+		return rc;
+	}
+	*out = j;
+	return ERR_OK;
+}
+
+enum err_code debuginfo_job_begin(struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, enum debuginfo_origin origin, int in_fd, struct debuginfo_job **out,
+	struct err *err)
+{
+	struct debuginfo_job *j = calloc(1, sizeof(*j));
+	const char *reason;
+	struct entry *e;
+	struct stat st;
+	enum err_code rc;
+
+	if (!j) {
+		close(in_fd);
+		return err_nomem(err, "job");
+	}
+	*j = (struct debuginfo_job){
+		.store = s, .id = *id, .kind = kind, .origin = origin, .in_fd = in_fd, .out_fd = -1
+	};
+	if (!(rc = fstat(in_fd, &st) ? err_errno(err, errno, "input") : ERR_OK)) {
+		j->source_bytes = (uint64_t)st.st_size;
+		rc = tmp_open(s, &j->tmp, &j->out_fd, err);
+	}
+	mutex_lock(&s->lock);
+	if (!rc && !(rc = entry_make(s, id, true, &e, err))) {
+		if (entry_wants(s, e, kind, &reason)) {
+			e->waiting = WAITING_JOB;
+			s->jobs_n++;
+		} else {
+			entry_tidy(s, e);
+			rc = err_set(err, ERR_EXISTS, "%s", reason);
+		}
+	}
+	mutex_unlock(&s->lock);
+	if (rc)
+		job_free(j);
+	else
+		*out = j;
+	return rc;
+}
+
+/* again: back into the queue. The lock is held. */
+static void job_leave(struct debuginfo_job *j, struct entry *e, bool again)
+{
+	struct debuginfo_store *s = j->store;
+	char *path;
+
+	mutex_assert_held(&s->lock);
+	s->jobs_n--;
+	e->waiting = WAITING_NOT;
+	if (j->queued && again) {
+		e->waiting = WAITING_QUEUED;
+		e->due_s = store_now_s(s) + s->o.again_ns / NS_PER_S;
+		s->queued_n++;
+	} else if (j->queued) {
+		/* if it stays, the next open queues it again */
+		if ((path = path_of_queued(s, &j->id, j->kind, j->origin)))
+			(void)!s->fs->ops->unlink(s->fs, path, NULL);
+		free(path);
+		s->uploads_bytes -= e->waiting_bytes;
+		e->waiting_bytes = 0;
+	}
+	entry_tidy(s, e);
+}
+
+static bool comes_again(enum err_code rc)
+{
+	return rc == ERR_IO || rc == ERR_NOMEM || rc == ERR_UNAVAILABLE || rc == ERR_CANCELED;
+}
+
+void debuginfo_job_fail(struct debuginfo_job *j, const struct err *why)
+{
+	struct debuginfo_store *s = j->store;
+	bool again = comes_again(why->code);
+	struct entry *e;
+
+	mutex_lock(&s->lock);
+	e = entry_find(s, &j->id);
+	if (!again)
+		entry_set_tried(s, e, j->kind, str_of(why->msg[0] ? why->msg : err_code_name(why->code)));
+	job_leave(j, e, again);
+	mutex_unlock(&s->lock);
+	metric_add(&extracted_total, again ? "put_off" : "failed", 1);
+	job_free(j);
+}
+
+static enum err_code job_write_footer(struct debuginfo_job *j, struct footer *f, struct err *err)
+{
+	struct fs *fs = j->store->fs;
+	uint64_t max = j->store->o.bytes_max;
+	struct buf b = { 0 };
+	struct stat st;
+	enum err_code rc;
+
+	if (fstat(j->out_fd, &st) || lseek(j->out_fd, 0, SEEK_END) < 0)
+		return err_errno(err, errno, "index");
+	f->index_bytes = (uint64_t)st.st_size;
+	if (!f->index_bytes)
+		return err_set(err, ERR_INVALID, "index is empty");
+	if (max && f->index_bytes + FOOTER_BYTES > max)
+		return err_set(err, ERR_LIMIT, "index is %llu bytes, limit of all %llu",
+			(unsigned long long)f->index_bytes, (unsigned long long)max);
+	if ((rc = space_check(j->store, FOOTER_BYTES, err)))
+		return rc;
+	footer_add(&b, &j->id, f);
+	rc = buf_failed(&b) ? err_nomem(err, "index") :
+						  fs->ops->write(fs, j->out_fd, b.ptr, b.len, err);
+	buf_release(&b);
+	return rc ? rc : fs->ops->sync(fs, j->out_fd, err);
+}
+
+/* Renames the synced index to its place; the entry is of it then. */
+static enum err_code job_place(
+	struct debuginfo_job *j, struct entry *e, const struct footer *f, struct err *err)
+{
+	struct debuginfo_store *s = j->store;
+	char *path;
+	enum err_code rc;
+
+	mutex_assert_held(&s->lock);
+	if (e->present && !e->unsynced && e->quality >= f->quality) {
+		entry_set_tried(s, e, j->kind, STR(""));
+		return err_set(err, ERR_EXISTS, "no better than the symbols that are there");
+	}
+	if (!(path = path_of_index(s, &j->id)))
+		return err_nomem(err, "path");
+	rc = s->fs->ops->rename(s->fs, j->tmp, path, err);
+	free(path);
+	if (rc)
+		return rc;
+	if (e->mapped)
+		e->mapped->entry = NULL;
+	e->mapped = NULL;
+	s->bytes -= e->file_bytes;
+	e->present = e->unsynced = true;
+	e->kind = f->kind;
+	e->origin = f->origin;
+	e->quality = f->quality;
+	e->index_bytes = f->index_bytes;
+	e->file_bytes = f->index_bytes + FOOTER_BYTES;
+	e->source_bytes = f->source_bytes;
+	e->added_s = e->stamp.used_s = f->added_s;
+	e->stamp.missing_end_s = e->stamp.again_s = 0;
+	s->bytes += e->file_bytes;
+	s->stamps_changed = true;
+	return ERR_OK;
+}
+
+enum err_code debuginfo_job_publish(
+	struct debuginfo_job *j, enum debuginfo_quality q, struct err *err)
+{
+	struct debuginfo_store *s = j->store;
+	struct footer f = { .kind = j->kind,
+		.origin = j->origin,
+		.quality = q,
+		.source_bytes = j->source_bytes,
+		.added_s = store_now_s(s) };
+	struct err own = { .code = ERR_OK };
+	struct entry *e;
+	enum err_code rc;
+
+	if ((rc = job_write_footer(j, &f, &own))) {
+		own.code = rc;
+		debuginfo_job_fail(j, &own);
+		return err_set(err, rc, "publish: %s", own.msg);
+	}
+	mutex_lock(&s->lock);
+	e = entry_find(s, &j->id);
+	rc = job_place(j, e, &f, &own);
+	mutex_unlock(&s->lock);
+	if (!rc)
+		rc = s->fs->ops->sync_dir(s->fs, s->dir, &own);
+	mutex_lock(&s->lock);
+	if (!rc) {
+		e->unsynced = false;
+		if (f.quality < DEBUGINFO_DWARF) /* the same file is not sent over and over */
+			entry_set_tried(s, e, j->kind, STR(""));
+		evict(s, e);
+	}
+	job_leave(j, e, rc && comes_again(rc));
+	mutex_unlock(&s->lock);
+	metric_add(&extracted_total,
+		!rc                  ? "published" :
+			rc == ERR_EXISTS ? "no_better" :
+			comes_again(rc)  ? "put_off" :
+							   "failed",
+		1);
+	job_free(j);
+	return rc ? err_set(err, rc, "publish: %s", own.msg) : ERR_OK;
+}

@@ -1,0 +1,169 @@
+/* Names of the store's files, and the end of an index file. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/map.h"
+#include "tsdb/debuginfo/store/internal.h"
+
+#define MAGIC STR("epidbgi1")
+
+const char *const debuginfo_kinds[DEBUGINFO_KINDS] = { "stripped", "no_text", "full" };
+const char *const debuginfo_origins[DEBUGINFO_ORIGINS] = { "upload", "debuginfod", "directory" };
+const char *const debuginfo_qualities[DEBUGINFO_QUALITIES] = { "nothing", "symbols", "lines",
+	"dwarf" };
+
+static char *path_end(struct buf *b)
+{
+	buf_add_char(b, '\0');
+	if (buf_failed(b)) {
+		buf_release(b);
+		return NULL;
+	}
+	return b->ptr;
+}
+
+char *path_in(const struct debuginfo_store *s, const char *name)
+{
+	struct buf b = { 0 };
+
+	buf_printf(&b, "%s/%s", s->dir, name);
+	return path_end(&b);
+}
+
+char *path_of_index(const struct debuginfo_store *s, const struct debuginfo_id *id)
+{
+	struct buf b = { 0 };
+
+	buf_printf(&b, "%s/", s->dir);
+	debuginfo_id_stem(id, &b);
+	buf_add_cstr(&b, ".idx");
+	return path_end(&b);
+}
+
+char *path_of_queued(const struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, enum debuginfo_origin origin)
+{
+	struct buf b = { 0 };
+
+	buf_printf(&b, "%s/", s->dir);
+	debuginfo_id_stem(id, &b);
+	buf_printf(&b, ".%s.%s.queued", debuginfo_kinds[kind], debuginfo_origins[origin]);
+	return path_end(&b);
+}
+
+/* Cuts *s behind its last point; gives the number of that word in the table, or n. */
+static size_t last_word(struct str *s, const char *const *words, size_t n)
+{
+	const char *dot = s->len ? memrchr(s->ptr, '.', s->len) : NULL;
+	struct str word;
+	size_t i;
+
+	if (!dot)
+		return n;
+	word = (struct str){ dot + 1, s->len - (size_t)(dot + 1 - s->ptr) };
+	for (i = 0; i < n && !str_is(word, words[i]); i++)
+		;
+	s->len = (size_t)(dot - s->ptr);
+	return i;
+}
+
+bool queued_name_parse(struct str name, struct debuginfo_id *id, enum debuginfo_kind *kind,
+	enum debuginfo_origin *origin)
+{
+	static const char *const queued[] = { "queued" };
+	size_t k, o;
+
+	if (last_word(&name, queued, 1) ||
+		(o = last_word(&name, debuginfo_origins, DEBUGINFO_ORIGINS)) == DEBUGINFO_ORIGINS ||
+		(k = last_word(&name, debuginfo_kinds, DEBUGINFO_KINDS)) == DEBUGINFO_KINDS)
+		return false;
+	*kind = (enum debuginfo_kind)k;
+	*origin = (enum debuginfo_origin)o;
+	return debuginfo_id_of_stem(name, id);
+}
+
+/* A new file that the next open removes. */
+enum err_code tmp_open(struct debuginfo_store *s, char **path, int *fd, struct err *err)
+{
+	char name[40];
+	enum err_code rc;
+	uint64_t number;
+
+	mutex_lock(&s->lock);
+	number = ++s->last_number;
+	mutex_unlock(&s->lock);
+	snprintf(name, sizeof(name), "%llu.tmp", (unsigned long long)number);
+	if (!(*path = path_in(s, name)))
+		return err_nomem(err, "path");
+	rc = s->fs->ops->open(s->fs, *path, O_RDWR | O_CREAT | O_TRUNC, 0600, fd, err);
+	if (rc) {
+		free(*path);
+		*path = NULL;
+	}
+	return rc;
+}
+
+enum err_code space_check(struct debuginfo_store *s, uint64_t bytes, struct err *err)
+{
+	uint64_t left;
+	enum err_code rc;
+
+	if (!s->o.free_bytes_min || !s->fs->ops->free_bytes)
+		return ERR_OK;
+	if ((rc = s->fs->ops->free_bytes(s->fs, s->dir, &left, err)))
+		return rc;
+	if (left < s->o.free_bytes_min || left - s->o.free_bytes_min < bytes)
+		return err_set(err, ERR_IO, "disk: %llu bytes are free, %llu are kept free",
+			(unsigned long long)left, (unsigned long long)s->o.free_bytes_min);
+	return ERR_OK;
+}
+
+/* ---- the end of an index file ---- */
+
+void footer_add(struct buf *out, const struct debuginfo_id *id, const struct footer *f)
+{
+	size_t start = out->len;
+
+	buf_add_str(out, MAGIC);
+	buf_add_u64be(out, hash_bytes(id, sizeof(*id), 0));
+	buf_add_u64be(out, f->index_bytes);
+	buf_add_u64be(out, f->source_bytes);
+	buf_add_u64be(out, (uint64_t)f->added_s);
+	buf_add_u32be(out, f->kind);
+	buf_add_u32be(out, f->origin);
+	buf_add_u32be(out, f->quality);
+	if (!buf_failed(out))
+		buf_add_u64be(out, hash_bytes(out->ptr + start, out->len - start, 0));
+}
+
+enum err_code footer_decode(
+	struct str bytes, const struct debuginfo_id *id, struct footer *f, struct err *err)
+{
+	struct cursor c = cursor_of(bytes);
+	struct str magic = cursor_bytes(&c, MAGIC.len);
+	uint64_t key = cursor_u64be(&c), added, sum;
+	uint32_t kind, origin, quality;
+
+	f->index_bytes = cursor_u64be(&c);
+	f->source_bytes = cursor_u64be(&c);
+	added = cursor_u64be(&c);
+	kind = cursor_u32be(&c);
+	origin = cursor_u32be(&c);
+	quality = cursor_u32be(&c);
+	sum = cursor_u64be(&c);
+	if (c.bad || cursor_left(&c) || !str_eq(magic, MAGIC) ||
+		sum != hash_bytes(bytes.ptr, bytes.len - 8, 0))
+		return err_set(err, ERR_CORRUPT, "its end is damaged");
+	if (key != hash_bytes(id, sizeof(*id), 0))
+		return err_set(err, ERR_CORRUPT, "it is of another key");
+	if (kind >= DEBUGINFO_KINDS || origin >= DEBUGINFO_ORIGINS || quality >= DEBUGINFO_QUALITIES ||
+		added > (uint64_t)(TIME_MAX_NS / NS_PER_S))
+		return err_set(err, ERR_CORRUPT, "its end has an unknown value");
+	f->kind = (enum debuginfo_kind)kind;
+	f->origin = (enum debuginfo_origin)origin;
+	f->quality = (enum debuginfo_quality)quality;
+	f->added_s = (int64_t)added;
+	return ERR_OK;
+}

@@ -1,0 +1,502 @@
+#include "tsdb/debuginfo/store/store.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "tsdb/debuginfo/store/internal.h"
+
+#define STAMPS "stamps"
+#define STAMPS_BYTES_MAX (128u << 20)
+#define STAMP_EVERY_S 3600
+
+int64_t store_now_s(const struct debuginfo_store *s)
+{
+	int64_t now_s = s->o.now_ns() / NS_PER_S;
+
+	return now_s < 1 ? 1 : now_s;
+}
+
+/* ---- entries ---- */
+
+static struct entry **bucket_of(struct debuginfo_store *s, const struct debuginfo_id *id)
+{
+	return &s->buckets[hash_bytes(id, sizeof(*id), s->seed) % BUCKETS];
+}
+
+struct entry *entry_find(struct debuginfo_store *s, const struct debuginfo_id *id)
+{
+	struct entry *e;
+
+	mutex_assert_held(&s->lock);
+	for (e = *bucket_of(s, id); e && !debuginfo_id_eq(&e->stamp.id, id); e = e->next)
+		;
+	return e;
+}
+
+enum err_code entry_make(struct debuginfo_store *s, const struct debuginfo_id *id, bool for_data,
+	struct entry **out, struct err *err)
+{
+	struct entry *e = entry_find(s, id), **bucket = bucket_of(s, id);
+
+	if (!e && !for_data && s->entries_n >= ENTRIES_MAX)
+		return err_set(err, ERR_LIMIT, "more than %d keys", ENTRIES_MAX);
+	if (!e) {
+		if (!(e = calloc(1, sizeof(*e))))
+			return err_nomem(err, "key");
+		e->stamp.id = *id;
+		e->next = *bucket;
+		*bucket = e;
+		s->entries_n++;
+	}
+	*out = e;
+	return ERR_OK;
+}
+
+void entry_tidy(struct debuginfo_store *s, struct entry *e)
+{
+	struct entry **at = bucket_of(s, &e->stamp.id);
+
+	mutex_assert_held(&s->lock);
+	if (e->present || e->waiting || e->stamp.missing_end_s || e->stamp.again_s)
+		return;
+	while (*at != e)
+		at = &(*at)->next;
+	*at = e->next;
+	s->entries_n--;
+	free(e);
+}
+
+void entry_set_tried(
+	struct debuginfo_store *s, struct entry *e, enum debuginfo_kind kind, struct str why)
+{
+	size_t n = why.len < STAMP_WHY_BYTES_MAX ? why.len : STAMP_WHY_BYTES_MAX;
+
+	mutex_assert_held(&s->lock);
+	e->stamp.tried = kind;
+	e->stamp.again_s = store_now_s(s) + s->o.again_ns / NS_PER_S;
+	memset(e->stamp.why, 0, sizeof(e->stamp.why));
+	for (size_t i = 0; i < n; i++) /* ASCII, so that cutting breaks no letter */
+		e->stamp.why[i] = why.ptr[i] >= ' ' && why.ptr[i] <= '~' ? why.ptr[i] : '?';
+	s->stamps_changed = true;
+}
+
+/* The most that a file of this kind can hold. */
+static enum debuginfo_quality best_of(enum debuginfo_kind kind)
+{
+	return kind == DEBUGINFO_STRIPPED ? DEBUGINFO_LINES : DEBUGINFO_DWARF;
+}
+
+bool entry_wants(const struct debuginfo_store *s, const struct entry *e, enum debuginfo_kind kind,
+	const char **reason)
+{
+	if (e && e->waiting) {
+		*reason = e->waiting == WAITING_UPLOAD ? "an upload of it is under way" :
+												 "it is being extracted";
+		return false;
+	}
+	if (e && e->present && (e->quality >= best_of(kind) || kind == DEBUGINFO_STRIPPED)) {
+		*reason = "as good symbols are there";
+		return false;
+	}
+	if (e && e->stamp.again_s > store_now_s(s) && kind <= e->stamp.tried) {
+		*reason = e->stamp.why[0] ? "its extraction failed a short time ago" :
+									"it was no better a short time ago";
+		return false;
+	}
+	*reason = e && e->present ? "it may be better than what is there" : "nothing is there";
+	return true;
+}
+
+bool debuginfo_wants(struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, const char **reason)
+{
+	bool yes;
+
+	mutex_lock(&s->lock);
+	uploads_end_idle(s);
+	yes = entry_wants(s, entry_find(s, id), kind, reason);
+	mutex_unlock(&s->lock);
+	return yes;
+}
+
+void debuginfo_set_missing(struct debuginfo_store *s, const struct debuginfo_id *id, int64_t end_s)
+{
+	struct entry *e;
+
+	mutex_lock(&s->lock);
+	if (!entry_make(s, id, false, &e, NULL)) {
+		e->stamp.missing_end_s = end_s < 0 ? 0 : end_s;
+		s->stamps_changed = true;
+		entry_tidy(s, e);
+	}
+	mutex_unlock(&s->lock);
+}
+
+bool debuginfo_is_missing(struct debuginfo_store *s, const struct debuginfo_id *id)
+{
+	struct entry *e;
+	bool yes;
+
+	mutex_lock(&s->lock);
+	e = entry_find(s, id);
+	yes = e && !e->present && e->stamp.missing_end_s > store_now_s(s);
+	mutex_unlock(&s->lock);
+	return yes;
+}
+
+/* ---- stamps ---- */
+
+static void stamps_print(struct debuginfo_store *s, struct buf *out)
+{
+	mutex_assert_held(&s->lock);
+	stamps_begin(out);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct entry *e = s->buckets[i]; e; e = e->next)
+			if (e->present || e->stamp.missing_end_s || e->stamp.again_s)
+				stamps_add(out, &e->stamp);
+	stamps_end(out);
+}
+
+static void stamps_write(struct debuginfo_store *s)
+{
+	char *path = path_in(s, STAMPS);
+	struct buf b = { 0 };
+	struct err err;
+	enum err_code rc;
+
+	mutex_lock(&s->lock);
+	stamps_print(s, &b);
+	s->stamps_changed = false;
+	s->stamped_s = store_now_s(s);
+	mutex_unlock(&s->lock);
+	rc = !path || buf_failed(&b) ? err_nomem(&err, "stamps") :
+								   fs_write_file(s->fs, path, buf_str(&b), &err);
+	if (rc) /* costs the order of eviction after a restart */
+		log_warn("debuginfo", "last uses are not written", LOG_E(&err));
+	buf_release(&b);
+	free(path);
+}
+
+static enum err_code stamp_take(void *ctx, const struct stamp *t, struct err *err)
+{
+	struct debuginfo_store *s = ctx;
+	struct entry *e = entry_find(s, &t->id);
+
+	if (!e && t->missing_end_s <= store_now_s(s) && t->again_s <= store_now_s(s))
+		return ERR_OK; /* its index is gone */
+	if (!e && entry_make(s, &t->id, false, &e, err))
+		return err ? err->code : ERR_NOMEM;
+	e->stamp = *t;
+	if (e->stamp.used_s > store_now_s(s)) /* the clock was wrong once */
+		e->stamp.used_s = store_now_s(s);
+	return ERR_OK;
+}
+
+static void stamps_read(struct debuginfo_store *s)
+{
+	char *path = path_in(s, STAMPS);
+	struct buf b = { 0 };
+	struct err err;
+	enum err_code rc;
+
+	rc = path ? fs_read_file(path, STAMPS_BYTES_MAX, &b, &err) : err_nomem(&err, "stamps");
+	if (!rc)
+		rc = stamps_decode(buf_str(&b), stamp_take, s, &err);
+	if (rc && rc != ERR_NOT_FOUND)
+		log_warn("debuginfo", "last uses are not known", LOG_E(&err));
+	buf_release(&b);
+	free(path);
+}
+
+/* ---- open ---- */
+
+static enum err_code read_footer(const char *path, const struct debuginfo_id *id, struct footer *f,
+	int64_t *changed_s, struct err *err)
+{
+	char bytes[FOOTER_BYTES];
+	struct stat st;
+	enum err_code rc;
+	ssize_t n;
+	int fd;
+
+	if ((rc = fs_posix.ops->open(&fs_posix, path, O_RDONLY, 0, &fd, err)))
+		return rc;
+	if (fstat(fd, &st)) {
+		rc = err_errno(err, errno, "stat %s", path);
+	} else if (st.st_size < FOOTER_BYTES) {
+		rc = err_set(err, ERR_CORRUPT, "%s is too short", path);
+	} else if ((n = pread(fd, bytes, sizeof(bytes), st.st_size - FOOTER_BYTES)) !=
+		(ssize_t)sizeof(bytes)) {
+		rc = err_errno(err, n < 0 ? errno : EIO, "read %s", path);
+	} else if ((rc = footer_decode((struct str){ bytes, sizeof(bytes) }, id, f, err))) {
+		rc = err_wrap(err, rc, "%s", path);
+	} else if (f->index_bytes != (uint64_t)st.st_size - FOOTER_BYTES) {
+		rc = err_set(err, ERR_CORRUPT, "%s has another size", path);
+	}
+	*changed_s = st.st_mtime;
+	close(fd);
+	return rc;
+}
+
+static enum err_code found_index(
+	struct debuginfo_store *s, const char *path, const struct debuginfo_id *id, struct err *err)
+{
+	struct footer f;
+	struct entry *e;
+	int64_t changed_s = 0;
+	enum err_code rc;
+
+	if ((rc = read_footer(path, id, &f, &changed_s, err)) == ERR_CORRUPT) {
+		log_warn("debuginfo", "damaged index removed", LOG_E(err));
+		return s->fs->ops->unlink(s->fs, path, err);
+	}
+	if (rc) { /* the disk may give it another time */
+		log_warn("debuginfo", "index is not readable", LOG_E(err));
+		return ERR_OK;
+	}
+	if ((rc = entry_make(s, id, true, &e, err)))
+		return rc;
+	e->present = true;
+	e->kind = f.kind;
+	e->origin = f.origin;
+	e->quality = f.quality;
+	e->index_bytes = f.index_bytes;
+	e->file_bytes = f.index_bytes + FOOTER_BYTES;
+	e->source_bytes = f.source_bytes;
+	e->added_s = f.added_s;
+	e->stamp.used_s = changed_s > 0 ? changed_s : 0; /* until the stamps are read */
+	s->bytes += e->file_bytes;
+	return ERR_OK;
+}
+
+static enum err_code found_queued(struct debuginfo_store *s, const char *path,
+	const struct debuginfo_id *id, enum debuginfo_kind kind, enum debuginfo_origin origin,
+	struct err *err)
+{
+	struct entry *e;
+	struct stat st;
+	enum err_code rc;
+
+	if (stat(path, &st))
+		return err_errno(err, errno, "stat %s", path);
+	if ((rc = entry_make(s, id, true, &e, err)))
+		return rc;
+	if (e->waiting) { /* an old one that could not be removed */
+		if (e->waiting_kind >= kind)
+			return s->fs->ops->unlink(s->fs, path, err);
+		s->uploads_bytes -= e->waiting_bytes;
+		s->queued_n--;
+	}
+	e->waiting = WAITING_QUEUED;
+	e->waiting_kind = kind;
+	e->waiting_origin = origin;
+	e->waiting_bytes = (uint64_t)st.st_size;
+	e->number = ++s->last_number;
+	s->uploads_bytes += e->waiting_bytes;
+	s->queued_n++;
+	return ERR_OK;
+}
+
+static enum err_code found(
+	struct debuginfo_store *s, struct arena *a, struct str name, struct err *err)
+{
+	const char *path = path_join(a, str_of(s->dir), name);
+	struct debuginfo_id id;
+	enum debuginfo_origin origin;
+	enum debuginfo_kind kind;
+
+	if (!path)
+		return arena_fail(a, "path", err);
+	if (str_has_suffix(name, STR(".tmp")))
+		return s->fs->ops->unlink(s->fs, path, err);
+	if (str_has_suffix(name, STR(".idx")) &&
+			debuginfo_id_of_stem((struct str){ name.ptr, name.len - 4 }, &id))
+		return found_index(s, path, &id, err);
+	if (queued_name_parse(name, &id, &kind, &origin))
+		return found_queued(s, path, &id, kind, origin, err);
+	if (!str_is(name, STAMPS))
+		log_warn("debuginfo", "unknown file", LOG_S("path", path));
+	return ERR_OK;
+}
+
+static enum err_code scan(struct debuginfo_store *s, struct err *err)
+{
+	struct str *names;
+	struct arena a;
+	enum err_code rc;
+	size_t n;
+
+	arena_init(&a, 0);
+	mutex_lock(&s->lock);
+	rc = fs_list(s->dir, &a, &names, &n, err);
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = found(s, &a, names[i], err);
+	if (!rc)
+		stamps_read(s);
+	evict(s, NULL);
+	mutex_unlock(&s->lock);
+	arena_release(&a);
+	return rc;
+}
+
+static void options_default(struct debuginfo_options *o)
+{
+	if (!o->file_bytes_max)
+		o->file_bytes_max = UINT64_C(1) << 30;
+	if (!o->uploads_bytes_max)
+		o->uploads_bytes_max = UINT64_C(4) << 30;
+	if (!o->uploads_max)
+		o->uploads_max = 10;
+	if (!o->idle_ns)
+		o->idle_ns = 2 * NS_PER_MIN;
+	if (!o->again_ns)
+		o->again_ns = 7 * NS_PER_MIN;
+	if (!o->now_ns)
+		o->now_ns = clock_now_ns;
+}
+
+static void store_free(struct debuginfo_store *s)
+{
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (struct entry *e = s->buckets[i], *next; e; e = next) {
+			assert(!e->mapped);
+			next = e->next;
+			free(e);
+		}
+	mutex_destroy(&s->lock);
+	free(s->dir);
+	free(s);
+}
+
+enum err_code debuginfo_store_open(struct fs *fs, const char *dir,
+	const struct debuginfo_options *o, struct debuginfo_store **out, struct err *err)
+{
+	struct debuginfo_store *s = calloc(1, sizeof(*s));
+	enum err_code rc;
+
+	if (!s)
+		return err_nomem(err, "store of symbols");
+	s->fs = fs;
+	s->o = *o;
+	options_default(&s->o);
+	s->seed = hash_seed();
+	mutex_init(&s->lock);
+	s->stamped_s = store_now_s(s);
+	if (!(s->dir = strdup(dir)))
+		rc = err_nomem(err, "store of symbols");
+	else if (!(rc = fs_mkdir_all(fs, dir, err)))
+		rc = scan(s, err);
+	if (rc) {
+		store_free(s);
+		return err_wrap(err, rc, "open symbols %s", dir);
+	}
+	*out = s;
+	return ERR_OK;
+}
+
+void debuginfo_store_close(struct debuginfo_store *s)
+{
+	if (!s)
+		return;
+	assert(!s->uploads && !s->jobs_n);
+	if (s->stamps_changed)
+		stamps_write(s);
+	store_free(s);
+}
+
+void debuginfo_store_tick(struct debuginfo_store *s)
+{
+	struct entry *e, *next;
+	int64_t now_s;
+	bool stamp;
+
+	mutex_lock(&s->lock);
+	now_s = store_now_s(s);
+	uploads_end_idle(s);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (e = s->buckets[i]; e; e = next) {
+			next = e->next;
+			if (e->stamp.missing_end_s <= now_s)
+				e->stamp.missing_end_s = 0;
+			if (e->stamp.again_s <= now_s)
+				e->stamp.again_s = 0;
+			entry_tidy(s, e);
+		}
+	stamp = s->stamps_changed && now_s - s->stamped_s >= STAMP_EVERY_S;
+	mutex_unlock(&s->lock);
+	if (stamp)
+		stamps_write(s);
+}
+
+/* ---- status ---- */
+
+static int by_id(const void *a, const void *b)
+{
+	const struct debuginfo_info *x = a, *y = b;
+
+	if (x->id.kind != y->id.kind)
+		return x->id.kind < y->id.kind ? -1 : 1;
+	return str_cmp(debuginfo_id_text(&x->id), debuginfo_id_text(&y->id));
+}
+
+static void info_of(const struct debuginfo_store *s, const struct entry *e, struct arena *a,
+	struct debuginfo_info *out)
+{
+	bool failed = e->stamp.again_s > store_now_s(s);
+
+	*out = (struct debuginfo_info){ .id = e->stamp.id,
+		.present = e->present,
+		.kind = e->kind,
+		.origin = e->origin,
+		.quality = e->quality,
+		.index_bytes = e->index_bytes,
+		.source_bytes = e->source_bytes,
+		.added_s = e->added_s,
+		.used_s = e->stamp.used_s,
+		.waiting_bytes = e->waiting_bytes,
+		.uploading = e->waiting == WAITING_UPLOAD,
+		.queued = e->waiting == WAITING_QUEUED,
+		.extracting = e->waiting == WAITING_JOB,
+		.missing_end_s = e->stamp.missing_end_s,
+		.again_s = failed ? e->stamp.again_s : 0 };
+	if (failed && e->stamp.why[0])
+		out->why = str_dup(a, str_of(e->stamp.why));
+}
+
+enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a, struct debuginfo_info **v,
+	size_t *n, struct err *err)
+{
+	struct debuginfo_info *list;
+	size_t count = 0;
+
+	mutex_lock(&s->lock);
+	list = arena_array(a, struct debuginfo_info, s->entries_n + 1);
+	for (size_t i = 0; list && i < BUCKETS; i++)
+		for (const struct entry *e = s->buckets[i]; e; e = e->next)
+			info_of(s, e, a, &list[count++]);
+	mutex_unlock(&s->lock);
+	if (!list)
+		return arena_fail(a, "list of symbols", err);
+	qsort(list, count, sizeof(*list), by_id);
+	*v = list;
+	*n = count;
+	return ERR_OK;
+}
+
+uint64_t debuginfo_bytes(struct debuginfo_store *s)
+{
+	uint64_t bytes;
+
+	mutex_lock(&s->lock);
+	bytes = s->bytes;
+	mutex_unlock(&s->lock);
+	return bytes;
+}
