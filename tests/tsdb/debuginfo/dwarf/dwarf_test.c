@@ -1,5 +1,5 @@
 /* Binaries made by the compiler here, then damaged; and what the counts say. */
-#include "tests/check.h"
+#include "tests/oracle.h"
 
 #include <elf.h>
 #include <stdlib.h>
@@ -11,20 +11,15 @@
 
 static struct buf made(const char *options)
 {
-	char dir[] = "/tmp/epimetheus-dwarf-XXXXXX", command[1024], path[64], part[65536];
-	struct buf b = { 0 };
-	size_t n;
-	FILE *f;
+	char dir[] = "/tmp/epimetheus-dwarf-XXXXXX", path[64];
+	struct buf b = { 0 }, said = { 0 };
 
 	if (!mkdtemp(dir))
 		return b;
 	snprintf(path, sizeof(path), "%s/made", dir);
-	snprintf(command, sizeof(command), "%s -o %s", options, path);
-	if (system(command) == 0 && (f = fopen(path, "re"))) {
-		while ((n = fread(part, 1, sizeof(part), f)))
-			buf_add(&b, part, n);
-		fclose(f);
-	}
+	if (oracle_run(&said, "%s -o %s", options, path))
+		oracle_read(&b, dir, "made");
+	buf_release(&said);
 	unlink(path);
 	rmdir(dir);
 	return b;

@@ -128,16 +128,15 @@ TEST(compilers)
 
 TEST(by_hand)
 {
-	const char *path = getenv("EPI_ORACLE_FILE"), *most = getenv("EPI_ORACLE_MOST");
+	const char *path = getenv("EPI_ORACLE_FILE"), *limit = getenv("EPI_ORACLE_MOST");
+	uint32_t most = limit ? (uint32_t)strtoul(limit, NULL, 10) : 5000;
 	struct oracle_counts c[2] = { { 0 } };
 	struct err err = { 0 };
 
 	if (!path)
 		return;
 	for (int tool = 0; tool < 2; tool++) {
-		CHECK_OK(oracle_compare(path, (enum oracle)tool, most ? (uint32_t)strtoul(most, NULL, 10) : 5000, 40,
-					 &c[tool], &err),
-			&err);
+		CHECK_OK(oracle_compare(path, (enum oracle)tool, most, 40, &c[tool], &err), &err);
 		print_counts(tool == ORACLE_LLVM ? "llvm-symbolizer" : "addr2line", &c[tool]);
 	}
 }

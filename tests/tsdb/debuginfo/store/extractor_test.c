@@ -120,9 +120,9 @@ static int file_of(const char *bytes)
 }
 
 /* A file's descriptor for writing only, as the worker gets it. */
-static int output_new(char *path)
+static int output_new(char path[64])
 {
-	strcpy(path, "/tmp/epi_extract_XXXXXX");
+	snprintf(path, 64, "/tmp/epi_extract_XXXXXX");
 	close(mkstemp(path));
 	return open(path, O_WRONLY | O_CLOEXEC);
 }
