@@ -317,7 +317,7 @@ enum err_code sum_names(struct summing *t, struct err *err)
 	struct naming m = { .t = t, .p = t->p, .usable = true };
 	enum err_code rc;
 
-	assert(!t->p->derived);
+	assert(!t->p->base);
 	if (!accum_pages_n(t->acc) || !is_same_by_name(t))
 		return ERR_OK;
 	if ((rc = accum_open(t->p, 0, &m.up, err)))

@@ -27,7 +27,7 @@ enum err_code derive_open(struct arena *a, struct arena *scratch, const struct p
 		slots *= 2;
 	if (!d || slots > UINT32_MAX)
 		return arena_fail(a, "filtered stacks", err);
-	d->base = base->derived ? base->derived->base : base;
+	d->base = base->base ? base->base : base;
 	d->room = room;
 	d->room.nodes++;
 	d->mask = (uint32_t)slots - 1;
@@ -46,6 +46,8 @@ enum err_code derive_open(struct arena *a, struct arena *scratch, const struct p
 	d->partition.epoch = d->base->epoch;
 	d->partition.name = d->base->name;
 	d->partition.derived = d;
+	d->partition.named = base->named;
+	d->partition.base = d->base;
 	*out = d;
 	return ERR_OK;
 }
@@ -107,11 +109,6 @@ struct partition *derive_partition(struct derived *d)
 }
 
 /* ---- readers ---- */
-
-const struct partition *derived_base(const struct derived *d)
-{
-	return d->base;
-}
 
 uint32_t derived_n(const struct derived *d, enum sym_kind kind)
 {

@@ -1,7 +1,8 @@
 /*
  * Derived partitions: stacks that a query made out of a partition's. Strings, functions, mappings
- * and label sets are the base's, under the base's ids; nodes, locations (with fewer lines than they
- * had) and headers are its own. Readers see a partition like any other, through symbols.h.
+ * and label sets are the base's (a named one's too), under the base's ids; nodes, locations (with
+ * fewer lines than they had) and headers are its own. Readers see a partition like any other,
+ * through symbols.h.
  *
  * Units:     room is given beforehand: derive_open says how many nodes, locations and headers there
  *            can be at most; one more is a mistake of the caller.
@@ -38,7 +39,6 @@ struct partition *derive_partition(struct derived *d);
 
 /* ---- what symbols.h asks of it ---- */
 
-const struct partition *derived_base(const struct derived *d); /* not a derived one */
 uint32_t derived_n(const struct derived *d, enum sym_kind kind); /* of its own kinds */
 const struct sym_location *derived_location(const struct derived *d, uint32_t id);
 const struct sym_header *derived_header(const struct derived *d, uint32_t id);

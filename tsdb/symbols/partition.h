@@ -39,9 +39,14 @@ struct header_item {
 
 struct stored_symbols;
 struct derived;
+struct named;
 
 struct partition {
-	const struct derived *derived; /* not NULL: made by derive.h, all below is unused but names */
+	/* Made by a query: the partition whose symbols it shares; all below `base` but the name is
+	 * unused. At least one of the two above it is set then. */
+	const struct derived *derived; /* stacks of its own: derive.h */
+	const struct named *named; /* names of its own: named.h */
+	const struct partition *base; /* NULL: it has its own symbols */
 	uint32_t index; /* among those in memory */
 	uint32_t id; /* of the job, on disk */
 	uint32_t epoch;
@@ -61,6 +66,7 @@ struct partition {
 	char *list_at, *list_end; /* and one for lines, labels and header arrays */
 	_Atomic size_t bytes;
 	_Atomic bool has_shown; /* sym_has_shown */
+	_Atomic bool has_bare; /* sym_has_bare */
 	_Atomic bool damaged; /* some symbols were lost: rows are checked for them */
 	uint32_t overflow_set; /* SYM_NONE until made */
 	struct mutex types_lock; /* guards typeset_header, for readers */

@@ -297,6 +297,8 @@ static bool put_item(struct partition *p, enum sym_kind kind, uint32_t id,
 		if (location.lines_n)
 			location.lines = array_dup(
 				p, c->location.lines, location.lines_n, sizeof(*location.lines));
+		else
+			atomic_store_explicit(&p->has_bare, true, memory_order_relaxed);
 		return location.lines && segvec_put(&p->vec[kind], id, &location);
 	case SYM_NODE:
 		return put_node(p, id, &c->node, recursive);

@@ -45,9 +45,12 @@ struct sym_mapping {
 	bool has_functions, has_filenames, has_line_numbers, has_inline_frames;
 };
 
+#define SYM_SHOWN_AS_NAMED UINT32_MAX /* `name` is shown, and the symbol is `system_name` */
+
 struct sym_function {
 	uint32_t name, system_name, filename; /* strings */
-	uint32_t shown; /* not stored; not 0: sym_function_name gives something else than `name` */
+	uint32_t shown; /* not stored; not 0: `name`, or what is shown, is not the symbol: see
+					   sym_function_name and SYM_SHOWN_AS_NAMED */
 	int64_t start_line;
 };
 
@@ -116,8 +119,10 @@ struct str sym_string(const struct partition *p, uint32_t id); /* 0 is "" */
 const struct sym_function *sym_function(const struct partition *p, uint32_t id);
 /* The name that people see and ask for (proto/function_name.h); "": it has none. */
 struct str sym_function_name(const struct partition *p, const struct sym_function *f);
-/* Some function is shown under another name than it is stored under. */
+/* Some function is shown under another name than it is stored under, so that several may be one. */
 bool sym_has_shown(const struct partition *p);
+/* Some location was stored without lines: an address that may get names (named.h). */
+bool sym_has_bare(const struct partition *p);
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id);
 const struct sym_location *sym_location(const struct partition *p, uint32_t id);
 struct sym_node sym_node(const struct partition *p, uint32_t id);

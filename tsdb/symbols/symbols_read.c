@@ -1,12 +1,13 @@
 #include "tsdb/symbols/derive.h"
+#include "tsdb/symbols/named.h"
 #include "tsdb/symbols/partition.h"
 
 /* Reading a partition. No lock is taken: published symbols do not change. */
 
-/* The partition that owns the symbols; a derived one shares those of its base. */
+/* The partition that owns the symbols; one that a query made shares those of its base. */
 static inline const struct partition *shared(const struct partition *p)
 {
-	return __builtin_expect(p->derived != NULL, 0) ? derived_base(p->derived) : p;
+	return __builtin_expect(p->base != NULL, 0) ? p->base : p;
 }
 
 struct str partition_name(const struct partition *p)
@@ -21,17 +22,18 @@ uint32_t partition_index(const struct partition *p)
 
 uint32_t sym_nodes_n(const struct partition *p)
 {
-	return p->derived ? derived_n(p->derived, SYM_NODE) : segvec_n(&p->vec[SYM_NODE]);
+	return p->derived ? derived_n(p->derived, SYM_NODE) : segvec_n(&shared(p)->vec[SYM_NODE]);
 }
 
 uint32_t sym_functions_n(const struct partition *p)
 {
-	return segvec_n(&shared(p)->vec[SYM_FUNCTION]);
+	return p->named ? named_n(p->named, SYM_FUNCTION) : segvec_n(&shared(p)->vec[SYM_FUNCTION]);
 }
 
 uint32_t sym_locations_n(const struct partition *p)
 {
-	return p->derived ? derived_n(p->derived, SYM_LOCATION) : segvec_n(&p->vec[SYM_LOCATION]);
+	return p->derived ? derived_n(p->derived, SYM_LOCATION) :
+						segvec_n(&shared(p)->vec[SYM_LOCATION]);
 }
 
 uint32_t sym_label_sets_n(const struct partition *p)
@@ -41,31 +43,45 @@ uint32_t sym_label_sets_n(const struct partition *p)
 
 uint32_t sym_strings_n(const struct partition *p)
 {
-	return segvec_n(&shared(p)->vec[SYM_STRING]);
+	return p->named ? named_n(p->named, SYM_STRING) : segvec_n(&shared(p)->vec[SYM_STRING]);
 }
 
 struct str sym_string(const struct partition *p, uint32_t id)
 {
-	const void *at = *(const void *const *)segvec_at(&shared(p)->vec[SYM_STRING], id);
+	const struct str *made = __builtin_expect(p->named != NULL, 0) ? named_string_at(p->named, id) :
+																	 NULL;
+	const void *at;
 
+	if (made)
+		return *made;
+	at = *(const void *const *)segvec_at(&shared(p)->vec[SYM_STRING], id);
 	return at ? sym_text(at) : STR("");
 }
 
 struct str sym_function_name(const struct partition *p, const struct sym_function *f)
 {
-	if (__builtin_expect(!f->shown, 1))
+	if (__builtin_expect(!f->shown, 1) || f->shown == SYM_SHOWN_AS_NAMED)
 		return sym_string(p, f->name);
 	return sym_text(*(const void *const *)segvec_at(&shared(p)->shown, f->shown - 1));
 }
 
 bool sym_has_shown(const struct partition *p)
 {
-	return atomic_load_explicit(&shared(p)->has_shown, memory_order_relaxed);
+	return p->named || atomic_load_explicit(&shared(p)->has_shown, memory_order_relaxed);
+}
+
+bool sym_has_bare(const struct partition *p)
+{
+	return atomic_load_explicit(&shared(p)->has_bare, memory_order_relaxed);
 }
 
 const struct sym_function *sym_function(const struct partition *p, uint32_t id)
 {
-	return segvec_at(&shared(p)->vec[SYM_FUNCTION], id);
+	const struct sym_function *made = __builtin_expect(p->named != NULL, 0) ?
+		named_function_at(p->named, id) :
+		NULL;
+
+	return made ? made : segvec_at(&shared(p)->vec[SYM_FUNCTION], id);
 }
 
 const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id)
@@ -75,9 +91,13 @@ const struct sym_mapping *sym_mapping(const struct partition *p, uint32_t id)
 
 const struct sym_location *sym_location(const struct partition *p, uint32_t id)
 {
+	const struct sym_location *made;
+
 	if (__builtin_expect(p->derived != NULL, 0))
 		return derived_location(p->derived, id);
-	return segvec_at(&p->vec[SYM_LOCATION], id);
+	if (__builtin_expect(p->named != NULL, 0) && (made = named_location_at(p->named, id)))
+		return made;
+	return segvec_at(&shared(p)->vec[SYM_LOCATION], id);
 }
 
 struct sym_node sym_node(const struct partition *p, uint32_t id)
@@ -86,15 +106,21 @@ struct sym_node sym_node(const struct partition *p, uint32_t id)
 
 	if (__builtin_expect(p->derived != NULL, 0))
 		return derived_node(p->derived, id);
-	n = stack_node_at(partition_nodes(p), id);
+	n = stack_node_at(partition_nodes(shared(p)), id);
 	return (struct sym_node){ n.parent, n.tag ? (n.tag >> 1) - 1 : SYM_NONE };
+}
+
+/* The base's mark does not know the functions of locations that got lines: it may be recursive. */
+static inline bool is_recursive(const struct partition *p, struct stack_node n)
+{
+	return (n.tag & 1) || (p->named && n.tag && named_location_at(p->named, (n.tag >> 1) - 1));
 }
 
 bool sym_node_recursive(const struct partition *p, uint32_t id)
 {
 	if (__builtin_expect(p->derived != NULL, 0))
 		return derived_node_recursive(p->derived, id);
-	return stack_node_at(partition_nodes(p), id).tag & 1;
+	return is_recursive(p, stack_node_at(partition_nodes(shared(p)), id));
 }
 
 struct sym_node sym_node_marked(const struct partition *p, uint32_t id, bool *recursive)
@@ -105,8 +131,8 @@ struct sym_node sym_node_marked(const struct partition *p, uint32_t id, bool *re
 		*recursive = derived_node_recursive(p->derived, id);
 		return derived_node(p->derived, id);
 	}
-	n = stack_node_at(partition_nodes(p), id);
-	*recursive = n.tag & 1;
+	n = stack_node_at(partition_nodes(shared(p)), id);
+	*recursive = is_recursive(p, n);
 	return (struct sym_node){ n.parent, n.tag ? (n.tag >> 1) - 1 : SYM_NONE };
 }
 
@@ -119,7 +145,7 @@ const struct sym_header *sym_header(const struct partition *p, uint32_t id)
 {
 	if (__builtin_expect(p->derived != NULL, 0))
 		return derived_header(p->derived, id);
-	return &((const struct header_item *)segvec_at(&p->vec[SYM_HEADER], id))->h;
+	return &((const struct header_item *)segvec_at(&shared(p)->vec[SYM_HEADER], id))->h;
 }
 
 uint32_t sym_header_typeset(const struct partition *p, uint32_t header)
@@ -142,6 +168,10 @@ bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id)
 {
 	if (p->derived && (kind == SYM_NODE || kind == SYM_LOCATION || kind == SYM_HEADER))
 		return id < derived_n(p->derived, kind);
+	if (p->named && kind == SYM_STRING && named_string_at(p->named, id))
+		return true;
+	if (p->named && kind == SYM_FUNCTION && named_function_at(p->named, id))
+		return true;
 	return segvec_has(&shared(p)->vec[kind], id);
 }
 
