@@ -112,6 +112,7 @@ bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id);
 uint32_t sym_nodes_n(const struct partition *p);
 uint32_t sym_functions_n(const struct partition *p);
 uint32_t sym_locations_n(const struct partition *p);
+uint32_t sym_mappings_n(const struct partition *p);
 uint32_t sym_label_sets_n(const struct partition *p);
 uint32_t sym_strings_n(const struct partition *p);
 

@@ -36,6 +36,11 @@ uint32_t sym_locations_n(const struct partition *p)
 						segvec_n(&shared(p)->vec[SYM_LOCATION]);
 }
 
+uint32_t sym_mappings_n(const struct partition *p)
+{
+	return segvec_n(&shared(p)->vec[SYM_MAPPING]);
+}
+
 uint32_t sym_label_sets_n(const struct partition *p)
 {
 	return segvec_n(&shared(p)->vec[SYM_LABEL_SET]);
