@@ -29,7 +29,7 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
 	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/dwarf tsdb/debuginfo/store \
-	tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
+	tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
@@ -58,6 +58,7 @@ uses_tsdb/debuginfo/elf := base tsdb/debuginfo/index
 uses_tsdb/debuginfo/dwarf := base tsdb/debuginfo/index tsdb/debuginfo/elf
 uses_tsdb/debuginfo/store := base base/self
 uses_tsdb/symbols := base proto
+uses_tsdb/debuginfo/names := base tsdb/symbols tsdb/debuginfo/index tsdb/debuginfo/store
 uses_tsdb/columns := base proto tsdb/symbols
 uses_tsdb/rollup := base proto tsdb/symbols tsdb/columns
 uses_tsdb/series := base tsdb/symbols tsdb/columns
@@ -72,8 +73,8 @@ uses_promql/changed := base
 uses_promql/value := base tsdb promql/syntax
 uses_promql/costs := base promql/syntax promql/value
 uses_promql/profiles := base proto/report tsdb/symbols promql/syntax promql/value promql/costs
-uses_promql := base tsdb tsdb/columns promql/syntax promql/changed promql/value promql/costs promql/profiles
-uses_promql/engine := base base/self tsdb promql/syntax promql/value promql/costs promql
+uses_promql := base tsdb tsdb/debuginfo/names tsdb/columns promql/syntax promql/changed promql/value promql/costs promql/profiles
+uses_promql/engine := base base/self tsdb tsdb/debuginfo/names promql/syntax promql/value promql/costs promql
 uses_promql/pprof := base proto tsdb/symbols promql/syntax promql/value promql/profiles
 uses_promql/rules/template := base base/net
 uses_promql/rules/notify := base base/net discovery

@@ -324,9 +324,12 @@ static bool drops_frames(const struct part *part)
  * holds for all that is merged, or if other cells are negative, since percentages refer to the sum
  * of magnitudes.
  */
-static bool names_hold(const struct value *v)
+static enum err_code names_hold(struct eval *ev, const struct value *v, bool *hold, struct err *err)
 {
-	bool any = false, drops = false;
+	bool any = false, drops = false, named;
+	enum err_code rc;
+
+	*hold = false;
 
 	for (size_t i = 0; i < v->n; i++)
 		for (size_t k = 0; k < v->profiles[i].parts_n; k++) {
@@ -337,14 +340,17 @@ static bool names_hold(const struct value *v)
 				continue;
 			any = true;
 			if (sym_has_shown(part->partition)) /* several may be one to people */
-				return false;
+				return ERR_OK;
 			for (size_t c = 0; c < part->n; c++)
 				if (part->cells[c].value < 0)
-					return false;
+					return ERR_OK;
 			if (has_nameless(part))
-				return false;
+				return ERR_OK;
+			if ((rc = gather_names_may_differ(ev, part, &named, err)) || named)
+				return rc;
 		}
-	return !any || !drops;
+	*hold = !any || !drops;
+	return ERR_OK;
 }
 
 static enum err_code sum_groups(
@@ -407,20 +413,23 @@ enum err_code gather_selection(
 {
 	struct selection again = *s;
 	uint64_t samples = ev->samples;
-	bool cancels;
+	bool cancels, hold = true;
 	enum err_code rc = sum_groups(ev, &again, &cancels, out, err);
 
 	assert(s->n > 0 && s->groups_n > 0);
 	assert(s->window.min_ns <= s->window.max_ns);
-	if (!rc && again.by_name && (cancels || !names_hold(out))) {
+	if (!rc && again.by_name && !cancels)
+		rc = names_hold(ev, out, &hold, err);
+	if (!rc && again.by_name && (cancels || !hold)) {
 		ev->samples = samples;
 		again.by_name = false;
 		out->n = 0;
 		rc = sum_groups(ev, &again, &cancels, out, err);
 	}
-	if (rc || !cancels || (rc = split_by_labels(ev, &again, err)))
-		return rc;
-	ev->samples = samples;
-	out->n = 0;
-	return sum_groups(ev, &again, &cancels, out, err);
+	if (!rc && cancels && !(rc = split_by_labels(ev, &again, err))) {
+		ev->samples = samples;
+		out->n = 0;
+		rc = sum_groups(ev, &again, &cancels, out, err);
+	}
+	return rc ? rc : gather_names(ev, out, err);
 }

@@ -92,6 +92,14 @@ uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
 MUST_CHECK enum err_code slots_sum(struct gathering *x, struct err *err);
 void slots_close(struct gathering *x);
 
+/* ---- gather_names.c ---- */
+
+/* Addresses get names; parts keep their cells. What has none is told in the answer's infos. */
+MUST_CHECK enum err_code gather_names(struct eval *ev, struct value *v, struct err *err);
+/* Sums by name are not what stacks would give: addresses among them have names now. */
+MUST_CHECK enum err_code gather_names_may_differ(
+	struct eval *ev, const struct part *part, bool *yes, struct err *err);
+
 /* ---- gather_factors.c ---- */
 
 /* Series of one group whose costs are multiplied by factors: these may be equal, so that sums over

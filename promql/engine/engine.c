@@ -181,6 +181,7 @@ void query_close(struct query *q)
 	if (!q)
 		return;
 	e = q->engine;
+	naming_close(q->naming);
 	db_querier_close(q->querier);
 	parsed_release(q->parsed);
 	arena_release(&q->arena);

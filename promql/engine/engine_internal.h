@@ -11,6 +11,7 @@
 #include "promql/engine/engine.h"
 #include "promql/plan.h"
 #include "promql/workers.h"
+#include "tsdb/debuginfo/names/naming.h"
 
 struct query {
 	struct engine *engine;
@@ -19,6 +20,7 @@ struct query {
 	struct arena arena;
 	struct parsed *parsed;
 	struct db_querier *querier;
+	struct naming *naming;
 	struct query_plan plan;
 	struct result result;
 	int64_t deadline_ns; /* monotonic */

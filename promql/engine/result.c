@@ -132,6 +132,9 @@ static enum err_code add_notices(struct query *q, const struct eval *ev, struct 
 	v = db_querier_warnings(q->querier, &n);
 	if ((rc = append(q, &r->warnings, &r->warnings_n, v, n, err)))
 		return rc;
+	v = naming_warnings(q->naming, &n);
+	if ((rc = append(q, &r->warnings, &r->warnings_n, v, n, err)))
+		return rc;
 	v = db_querier_infos(q->querier, &n);
 	if (n == 0)
 		return ERR_OK;
@@ -241,6 +244,9 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		(rc = db_querier_open(limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
 		return rc;
 	ev.querier = q->querier;
+	if ((rc = naming_open(limits->binaries, &q->arena, &q->naming, err)))
+		return rc;
+	ev.naming = q->naming;
 	if ((rc = eval_prepare(&ev, err)))
 		return rc;
 	q->result.t_ns = ev.t_ns;

@@ -218,6 +218,9 @@ static enum err_code open_thread(struct wave *w, unsigned i)
 	t->ev.units = NULL;
 	t->ev.workers = NULL;
 	t->ev.forks = NULL;
+	t->ev.naming = NULL;
+	if (ev->naming && (rc = naming_again(ev->naming, &t->whole, &t->ev.naming, NULL)))
+		return rc;
 	if ((rc = plan_fork(ev->plan, &t->whole, &t->plan)))
 		return rc;
 	t->is_open = true;
@@ -229,7 +232,7 @@ static enum err_code do_piece(struct wave *w, struct step_thread *t, struct piec
 	struct eval *ev = &t->ev;
 	enum err_code rc = ERR_OK;
 	uint64_t before, read;
-	size_t n;
+	size_t n, damages = 0;
 
 	ev->samples = w->samples;
 	ev->infos = NULL;
@@ -250,8 +253,10 @@ static enum err_code do_piece(struct wave *w, struct step_thread *t, struct piec
 	p->infos = ev->infos;
 	p->infos_n = ev->infos_n;
 	(void)db_querier_warnings(ev->querier, &n);
+	if (ev->naming)
+		(void)naming_warnings(ev->naming, &damages);
 	/* If infos are full the first ones count, and their order is not known here. */
-	return rc ? rc : n || p->infos_n == EVAL_INFOS_MAX ? ERR_CORRUPT : ERR_OK;
+	return rc ? rc : n || damages || p->infos_n == EVAL_INFOS_MAX ? ERR_CORRUPT : ERR_OK;
 }
 
 static void do_any_piece(void *ctx, unsigned thread, size_t i)
@@ -267,6 +272,7 @@ static void do_any_piece(void *ctx, unsigned thread, size_t i)
 static void close_thread(struct wave *w, struct step_thread *t)
 {
 	numeric_release_until(&t->ev, w->x->ev->numbers);
+	naming_close(t->ev.naming);
 	arena_release(&t->step);
 	arena_release(&t->whole);
 	t->is_open = false;

@@ -7,7 +7,8 @@
 #include "base/thread.h"
 
 #define OPEN_MAX 256u
-#define FRESH_NS (600 * INT64_C(1000000000)) /* then it is opened again: the store notes its use */
+#define FRESH_NS (600 * INT64_C(1000000000)) /* then it is opened again: the store notes its use \
+											  */
 
 struct binary {
 	struct debuginfo_index *file;
@@ -23,19 +24,24 @@ struct slot {
 };
 
 struct binaries {
-	struct debuginfo *debuginfo;
+	struct debuginfo_store *store;
+	binary_wanted_fn wanted;
+	void *ctx;
 	struct mutex lock; /* guards all below */
 	struct slot slots[OPEN_MAX];
 	size_t n;
 };
 
-enum err_code binaries_open(struct debuginfo *d, struct binaries **out, struct err *err)
+enum err_code binaries_open(struct debuginfo_store *store, binary_wanted_fn wanted, void *ctx,
+	struct binaries **out, struct err *err)
 {
 	struct binaries *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return err_nomem(err, "names of addresses");
-	b->debuginfo = d;
+	b->store = store;
+	b->wanted = wanted;
+	b->ctx = ctx;
 	mutex_init(&b->lock);
 	*out = b;
 	return ERR_OK;
@@ -68,7 +74,7 @@ void binary_release(struct binaries *b, struct binary *x)
 
 void binary_drop(struct binaries *b, struct binary *x)
 {
-	debuginfo_drop(debuginfo_store(b->debuginfo), x->file);
+	debuginfo_drop(b->store, x->file);
 }
 
 void binaries_close(struct binaries *b)
@@ -84,17 +90,16 @@ void binaries_close(struct binaries *b)
 /* NULL: there is none that can be read. */
 static struct binary *open_binary(struct binaries *b, const struct debuginfo_id *id)
 {
-	struct debuginfo_store *store = debuginfo_store(b->debuginfo);
 	struct binary *x = calloc(1, sizeof(*x));
 	enum err_code rc;
 	struct err err;
 
 	if (!x)
 		return NULL;
-	rc = debuginfo_open(store, id, &x->file, &err);
+	rc = debuginfo_open(b->store, id, &x->file, &err);
 	if (!rc && (rc = symindex_open(debuginfo_index_bytes(x->file), &x->index, &err))) {
 		if (rc == ERR_CORRUPT)
-			debuginfo_drop(store, x->file);
+			debuginfo_drop(b->store, x->file);
 		debuginfo_index_close(x->file);
 	}
 	if (!rc) {
@@ -102,8 +107,8 @@ static struct binary *open_binary(struct binaries *b, const struct debuginfo_id 
 		return x;
 	}
 	if (rc != ERR_NOT_FOUND)
-		log_error("debuginfo", "symbols cannot be read",
-			LOG_STR("build_id", debuginfo_id_text(id)), LOG_E(&err));
+		log_error("debuginfo", "symbols cannot be read", LOG_STR("build_id", debuginfo_id_text(id)),
+			LOG_E(&err));
 	free(x);
 	return NULL;
 }
@@ -130,7 +135,7 @@ static struct slot *find_slot(struct binaries *b, const struct debuginfo_id *id)
 /* A reference for the caller, or NULL. */
 static struct binary *get(struct binaries *b, const struct debuginfo_id *id)
 {
-	uint64_t generation = debuginfo_generation(debuginfo_store(b->debuginfo));
+	uint64_t generation = debuginfo_generation(b->store);
 	int64_t now = clock_monotonic_ns();
 	struct binary *x;
 	struct slot *s;
@@ -165,8 +170,7 @@ static struct str last_element(struct str path)
 	return path;
 }
 
-struct binary *binaries_get(
-	struct binaries *b, struct str build_id, struct str path, bool *by_path)
+struct binary *binaries_get(struct binaries *b, struct str build_id, struct str path, bool *by_path)
 {
 	struct debuginfo_id id[2], wanted;
 	struct binary *x;
@@ -177,7 +181,7 @@ struct binary *binaries_get(
 	if (build_id.len == 0) {
 		path = last_element(path);
 		*by_path = path.len > 0 && !is_kernels(path) &&
-			debuginfo_find_name(debuginfo_store(b->debuginfo), path, id, 2) == 1;
+			debuginfo_find_name(b->store, path, id, 2) == 1;
 		return *by_path ? get(b, &id[0]) : NULL;
 	}
 	/* A text of hexadecimal digits may be GNU's or a hash of the file. */
@@ -190,7 +194,7 @@ struct binary *binaries_get(
 			wanted = id[0];
 		any = true;
 	}
-	if (any && !is_kernels(path))
-		debuginfo_want(b->debuginfo, &wanted, path);
+	if (any && b->wanted && !is_kernels(path))
+		b->wanted(b->ctx, &wanted, path);
 	return NULL;
 }

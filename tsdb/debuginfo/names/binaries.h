@@ -12,13 +12,17 @@
 #define TSDB_DEBUGINFO_NAMES_BINARIES_H
 
 #include "tsdb/debuginfo/index/symindex.h"
-#include "tsdb/debuginfo/service/debuginfo.h"
+#include "tsdb/debuginfo/store/store.h"
 
 struct binaries;
 struct binary;
 
-MUST_CHECK enum err_code binaries_open(
-	struct debuginfo *d, struct binaries **out, struct err *err);
+/* Told of a binary that has no names, whenever some were looked for; cheap. */
+typedef void (*binary_wanted_fn)(void *ctx, const struct debuginfo_id *id, struct str path);
+
+/* wanted: NULL: nobody is told. */
+MUST_CHECK enum err_code binaries_open(struct debuginfo_store *store, binary_wanted_fn wanted,
+	void *ctx, struct binaries **out, struct err *err);
 void binaries_close(struct binaries *b); /* NULL is fine */
 
 /*

@@ -50,7 +50,7 @@ struct of_partition {
 	struct made_string {
 		const char *text;
 		uint32_t id;
-	} *texts;
+	} * texts;
 	size_t texts_n, texts_cap;
 };
 
@@ -70,8 +70,7 @@ static enum err_code nomem(struct naming *x, struct err *err)
 	return arena_fail(x->arena, "names of addresses", err);
 }
 
-enum err_code naming_open(
-	struct binaries *b, struct arena *a, struct naming **out, struct err *err)
+enum err_code naming_open(struct binaries *b, struct arena *a, struct naming **out, struct err *err)
 {
 	struct naming *x = calloc(1, sizeof(*x));
 
@@ -81,6 +80,12 @@ enum err_code naming_open(
 	x->arena = a;
 	*out = x;
 	return ERR_OK;
+}
+
+enum err_code naming_again(
+	const struct naming *of, struct arena *a, struct naming **out, struct err *err)
+{
+	return naming_open(of->binaries, a, out, err);
 }
 
 void naming_close(struct naming *x)
@@ -147,8 +152,8 @@ static enum err_code add_binary(struct naming *x, const struct partition *p,
 	return ERR_OK;
 }
 
-static enum err_code binary_of(struct naming *x, struct of_partition *of, uint32_t mapping,
-	uint32_t *out, struct err *err)
+static enum err_code binary_of(
+	struct naming *x, struct of_partition *of, uint32_t mapping, uint32_t *out, struct err *err)
 {
 	uint32_t *grown, wanted;
 	enum err_code rc;
@@ -270,7 +275,8 @@ static enum err_code note_damage(struct naming *x, struct bin *b, struct err *er
 	b->damaged = true;
 	binary_drop(x->binaries, b->held);
 	text = arena_printf(x->arena,
-		"names of " STR_FMT " (build id " STR_FMT ") are damaged and removed: %s; its debug data is wanted again",
+		"names of " STR_FMT " (build id " STR_FMT
+		") are damaged and removed: %s; its debug data is wanted again",
 		STR_ARG(b->is.path), STR_ARG(b->is.build_id), why.msg);
 	if (!text || !arena_array_room(x->arena, &x->warnings, x->warnings_n, 1, &x->warnings_cap))
 		return nomem(x, err);
@@ -449,8 +455,8 @@ enum err_code naming_partition(struct naming *x, struct arena *scratch, struct p
 	return ERR_OK;
 }
 
-enum err_code naming_knows(struct naming *x, const struct partition *p, uint32_t filename,
-	bool *yes, struct err *err)
+enum err_code naming_knows(
+	struct naming *x, const struct partition *p, uint32_t filename, bool *yes, struct err *err)
 {
 	struct of_partition *of;
 	uint32_t bin;

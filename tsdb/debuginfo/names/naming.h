@@ -23,7 +23,10 @@ struct naming;
 /* b NULL: nothing gets a name; what has none is still told. */
 MUST_CHECK enum err_code naming_open(
 	struct binaries *b, struct arena *a, struct naming **out, struct err *err);
-void naming_close(struct naming *x); /* NULL is fine */
+/* Another one of the same binaries, for another thread. */
+MUST_CHECK enum err_code naming_again(
+	const struct naming *of, struct arena *a, struct naming **out, struct err *err);
+void naming_close(struct naming *x); /* NULL is fine; before the arena is released */
 
 struct naming_stacks {
 	const uint32_t *first; /* one every `stride` bytes, in any order */

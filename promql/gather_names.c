@@ -1,0 +1,152 @@
+/*
+ * Names of addresses in what was gathered: parts get their partition with names. What has none is
+ * an info of the answer: at one time with its share of the costs, at steps without.
+ */
+#include <math.h>
+
+#include "promql/gather.h"
+#include "tsdb/debuginfo/names/naming.h"
+
+#define TOLD_MAX 3u /* binaries of an info */
+
+struct bare_costs {
+	double *of; /* per binary of the naming */
+	size_t n;
+	double all;
+};
+
+static double cost_of(const struct part *part, size_t i)
+{
+	return fabs(part->wide ? (double)part->wide[i] : (double)part->cells[i].value);
+}
+
+static enum err_code add_bare(struct eval *ev, const struct part *part, const uint32_t *bare,
+	struct bare_costs *costs, struct err *err)
+{
+	size_t n = naming_binaries_n(ev->naming);
+	double *grown;
+
+	if (n > costs->n) {
+		if (!(grown = arena_array(ev->arena, double, n)))
+			return eval_nomem(ev, err);
+		if (costs->n)
+			memcpy(grown, costs->of, costs->n * sizeof(*grown));
+		costs->of = grown;
+		costs->n = n;
+	}
+	for (size_t i = 0; i < part->n; i++) {
+		uint32_t bin = bare[part->cells[i].stack];
+
+		if (bin)
+			costs->of[bin - 1] += cost_of(part, i);
+	}
+	return ERR_OK;
+}
+
+static void print_binary(struct buf *b, const struct naming_binary *of)
+{
+	buf_add_str(b, of->path.len ? of->path : STR("a binary"));
+	if (of->build_id.len)
+		buf_printf(b, " (build id " STR_FMT ")", STR_ARG(of->build_id));
+}
+
+/* The binaries with the largest costs. */
+static enum err_code tell_shares(struct eval *ev, const struct bare_costs *c, struct err *err)
+{
+	struct buf text = { 0 };
+	double sum = 0, last = INFINITY;
+	size_t told = 0, any = 0;
+	enum err_code rc;
+
+	for (size_t i = 0; i < c->n; i++) {
+		sum += c->of[i];
+		any += c->of[i] > 0;
+	}
+	if (sum <= 0)
+		return ERR_OK;
+	buf_printf(&text, "%.3g%% of the cost has addresses without names:", 100 * sum / c->all);
+	while (told < any && told < TOLD_MAX) {
+		size_t best = c->n;
+
+		for (size_t i = 0; i < c->n; i++)
+			if (c->of[i] > 0 && c->of[i] < last && (best == c->n || c->of[i] > c->of[best]))
+				best = i;
+		if (best == c->n)
+			break;
+		last = c->of[best];
+		buf_printf(&text, "%s %.3g%% in ", told++ ? "," : "", 100 * last / c->all);
+		print_binary(&text, naming_binary(ev->naming, best));
+	}
+	if (told < any)
+		buf_printf(&text, ", and %zu more", any - told);
+	rc = text.failed ? eval_nomem(ev, err) : eval_info(ev, err, STR_FMT, STR_ARG(buf_str(&text)));
+	buf_release(&text);
+	return rc;
+}
+
+static enum err_code tell_paths(struct eval *ev, struct err *err)
+{
+	enum err_code rc;
+
+	for (size_t i = 0; i < naming_binaries_n(ev->naming); i++) {
+		const struct naming_binary *b = naming_binary(ev->naming, i);
+
+		if (b->known && b->by_path &&
+			(rc = eval_info(ev, err,
+				 "names of " STR_FMT
+				 " are those of the only file of this name: its profiles have no build id",
+				 STR_ARG(b->path))))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+static enum err_code tell(
+	struct eval *ev, const struct bare_costs *c, bool by_name, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = tell_paths(ev, err)))
+		return rc;
+	if (by_name || (ev->mode == EVAL_RANGE && c->n))
+		return eval_info(ev, err, "some costs have addresses without names");
+	return tell_shares(ev, c, err);
+}
+
+enum err_code gather_names(struct eval *ev, struct value *v, struct err *err)
+{
+	struct bare_costs costs = { 0 };
+	bool by_name = false;
+	const uint32_t *bare;
+	enum err_code rc;
+
+	for (size_t i = 0; ev->naming && i < v->n; i++)
+		for (size_t k = 0; k < v->profiles[i].parts_n; k++) {
+			struct part *part = &v->profiles[i].parts[k];
+			struct naming_stacks stacks = { part->n ? &part->cells[0].stack : NULL,
+				sizeof(*part->cells), part->n };
+
+			if ((rc = naming_partition(ev->naming, ev->arena, part->partition, &stacks,
+					 &part->partition, &bare, err)))
+				return rc;
+			if (bare && (rc = add_bare(ev, part, bare, &costs, err)))
+				return rc;
+			for (size_t c = 0; c < part->n; c++)
+				costs.all += cost_of(part, c);
+			for (size_t c = 0; c < part->names_n && !by_name; c++)
+				by_name = part->names[c].unnamed;
+		}
+	return ev->naming ? tell(ev, &costs, by_name, err) : ERR_OK;
+}
+
+enum err_code gather_names_may_differ(
+	struct eval *ev, const struct part *part, bool *yes, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	*yes = false;
+	for (size_t i = 0; ev->naming && i < part->names_n && !rc && !*yes; i++)
+		if (part->names[i].unnamed)
+			rc = naming_knows(ev->naming, part->partition, part->names[i].name, yes, err);
+	return rc;
+}
