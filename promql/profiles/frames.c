@@ -130,6 +130,9 @@ static struct str field_of(struct frames *f, const struct partition *p,
 		return print_str(f, "0x%" PRIx64, l->address);
 	case FRAME_MAPPING:
 		return mapping_file(p, l);
+	case FRAME_BUILD_ID:
+		return l->mapping == SYM_NONE ? STR("") :
+										sym_string(p, sym_mapping(p, l->mapping)->build_id);
 	case FRAME_FIELDS:
 		break;
 	}

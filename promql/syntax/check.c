@@ -205,7 +205,7 @@ static enum err_code check_frames(struct checker *c, const struct function *fn, 
 		if (frame_field_find(s->matchers[i].name) == FRAME_FIELDS)
 			return FAIL(c, e->at,
 				"a frame has no " STR_FMT ", only function, system_name, "
-				"filename, line, address, mapping",
+				"filename, line, address, mapping, build_id",
 				STR_ARG(s->matchers[i].name));
 	e->types = VALUE_FRAMES;
 	return ERR_OK;

@@ -222,6 +222,7 @@ static const char *const frame_fields[FRAME_FIELDS] = {
 	[FRAME_LINE] = "line",
 	[FRAME_ADDRESS] = "address",
 	[FRAME_MAPPING] = "mapping",
+	[FRAME_BUILD_ID] = "build_id",
 };
 
 const char *frame_field_name(enum frame_field f)

@@ -134,6 +134,7 @@ enum frame_field {
 	FRAME_LINE,
 	FRAME_ADDRESS,
 	FRAME_MAPPING,
+	FRAME_BUILD_ID,
 	FRAME_FIELDS /* also: none of them */
 };
 
