@@ -78,6 +78,7 @@ struct stacks {
 	struct eval *ev;
 	const struct filter *f;
 	bool symbols; /* the filter is tried on mangled names too: frame_means_symbol */
+	bool addresses; /* the expression is about addresses */
 	const struct partition *p;
 	const struct part *part;
 	struct pruned pruned;
@@ -204,6 +205,13 @@ static bool mapping_matches(struct stacks *s, uint32_t id)
 	return s->mappings[at].matches;
 }
 
+/* An expression about an address is tried on what a location without lines is shown as. */
+static bool address_matches(struct stacks *s, const struct sym_location *l)
+{
+	return s->addresses && l->lines_n == 0 && l->address &&
+		regex_match(s->f->re, frame_address_name(s->a, s->p, l, NULL));
+}
+
 /* The lines of a location that match, or do not. */
 static enum err_code choose_lines(
 	struct stacks *s, const struct place *at, bool want, struct lines *out, struct err *err)
@@ -245,7 +253,8 @@ static uint32_t find_line(struct stacks *s, const struct place *at, bool outermo
 static enum err_code judge_place(struct stacks *s, struct place *at, struct err *err)
 {
 	enum function_id id = s->f->id;
-	bool by_mapping = id != FN_PRUNE_FROM && mapping_matches(s, at->l.mapping);
+	bool by_mapping = id != FN_PRUNE_FROM &&
+		(mapping_matches(s, at->l.mapping) || address_matches(s, &at->l));
 	enum err_code rc;
 	uint32_t k;
 
@@ -461,6 +470,7 @@ enum err_code filter_stacks(struct eval *ev, struct arena *scratch, const struct
 		.ev = ev,
 		.f = f,
 		.symbols = frame_means_symbol(f->text),
+		.addresses = frame_means_address(f->text),
 		.p = part->partition,
 		.part = part };
 	enum err_code rc;

@@ -24,14 +24,17 @@ struct str frame_address_name(struct arena *a, const struct partition *p,
 	const struct sym_location *l, const struct sym_line *line)
 {
 	struct str objfile = binary_of(p, l), base = STR("");
+	uint64_t place = l->address;
 	char *text;
 
 	if (l->address == 0 || (line && sym_function_name(p, sym_function(p, line->function)).len))
 		return frame_name(a, p, l, line);
 	if (objfile.len > 0)
 		base = frame_path_base(objfile);
+	if (l->mapping != SYM_NONE)
+		place += sym_mapping(p, l->mapping)->offset;
 	text = arena_printf(
-		a, "[" STR_FMT "%s0x%" PRIx64 "]", STR_ARG(base), base.len ? "+" : "", l->address);
+		a, "[" STR_FMT "%s0x%" PRIx64 "]", STR_ARG(base), base.len ? "+" : "", place);
 	return text ? str_of(text) : (struct str){ 0 };
 }
 
@@ -43,6 +46,11 @@ bool frame_means_symbol(struct str expression)
 			(i == 0 || strchr("^(|", expression.ptr[i - 1])))
 			return true;
 	return false;
+}
+
+bool frame_means_address(struct str expression)
+{
+	return memmem(expression.ptr, expression.len, "+0x", 3) != NULL;
 }
 
 struct str frame_symbol(const struct partition *p, const struct sym_function *f)

@@ -14,7 +14,7 @@
 struct str frame_name(struct arena *a, const struct partition *p, const struct sym_location *l,
 	const struct sym_line *line);
 
-/* The same, but a frame without a name is "[base+0x1f]": its place in its binary. */
+/* The same, but a frame without a name is "[base+0x1f]": its place in its binary's file. */
 struct str frame_address_name(struct arena *a, const struct partition *p,
 	const struct sym_location *l, const struct sym_line *line);
 
@@ -24,6 +24,8 @@ struct str frame_address_name(struct arena *a, const struct partition *p,
  * what it was written for.
  */
 bool frame_means_symbol(struct str expression);
+/* It has "+0x": frames without a name are meant, as frame_address_name shows them. */
+bool frame_means_address(struct str expression);
 /* The mangled name of a function that is shown demangled, else "". */
 struct str frame_symbol(const struct partition *p, const struct sym_function *f);
 /* True if a matcher of functions matches f; name_matches: it matches the name that is shown. */

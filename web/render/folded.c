@@ -75,7 +75,6 @@ enum err_code render_folded(
 		return rc;
 	if ((rc = frame_tree_init(&t, o->arena, err)))
 		goto out;
-	t.addresses = true;
 	t.canceled = o->canceled;
 	for (size_t i = 0; i < n; i++) {
 		if (n > 1 &&

@@ -113,8 +113,7 @@ static enum err_code names_of(
 		if (!arena_array_room(a, &x->names, x->names_n, *n, &x->names_cap))
 			return arena_fail(a, "frame tree", err);
 		for (uint32_t i = 0; i < *n; i++) {
-			name = (x->t->addresses ? frame_address_name : frame_name)(
-				a, x->p, l, l->lines_n ? &l->lines[i] : NULL);
+			name = frame_address_name(a, x->p, l, l->lines_n ? &l->lines[i] : NULL);
 			if (!name.ptr)
 				return arena_fail(a, "frame tree", err);
 			if ((rc = frame_tree_intern(x->t, name, &x->names[x->names_n + i], err)))

@@ -28,7 +28,6 @@ struct frame_tree {
 	struct str *names;
 	uint32_t names_n, names_cap;
 	struct map node_map, name_map;
-	bool addresses; /* frames without a name differ by their place in their binary */
 	const atomic_bool *canceled; /* cancels frame_tree_add; may be NULL, as at first */
 };
 

@@ -337,7 +337,7 @@ static enum err_code name_of(
 		*out = s->name_of[line->function] - 1;
 		return ERR_OK;
 	}
-	name = frame_name(x->t->arena, p, l, line);
+	name = frame_address_name(x->t->arena, p, l, line);
 	if (!name.ptr)
 		return arena_fail(x->t->arena, "flame graph", err);
 	rc = frame_tree_intern(x->t, name, out, err);

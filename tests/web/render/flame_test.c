@@ -11,7 +11,7 @@
  *	  idle               self 2
  *	  work               self 3, in two locations
  *	    leaf             self 4 (inlined into work's second location)
- *	[libx.so]            self 5, a location without lines
+ *	[libx.so+0x388]      self 5, a location without lines
  *	(an empty stack)     self 6
  */
 struct made {
@@ -132,7 +132,7 @@ TEST(levels_and_names)
 		"[0,5,5,1,0,6,6,2,0,10,1,3],"
 		"[12,2,2,4,0,7,3,5],"
 		"[17,4,4,6]],"
-		"\"names\":[\"total\",\"[libx.so]\",\"[no "
+		"\"names\":[\"total\",\"[libx.so+0x388]\",\"[no "
 		"stack]\",\"main\",\"idle\",\"work;er\",\"leaf\"],"
 		"\"numTicks\":21,\"maxSelf\":6}}]}");
 	values_release(&m.values);
@@ -154,7 +154,7 @@ TEST(light_nodes_fold)
 		"[0,5,5,1,0,6,6,2,0,10,1,3],"
 		"[12,7,3,4,0,2,2,5],"
 		"[15,4,4,5]],"
-		"\"names\":[\"total\",\"[libx.so]\",\"[no stack]\",\"main\",\"work;er\",\"other\"],"
+		"\"names\":[\"total\",\"[libx.so+0x388]\",\"[no stack]\",\"main\",\"work;er\",\"other\"],"
 		"\"numTicks\":21,\"maxSelf\":6}}]}");
 	values_release(&m.values);
 }
@@ -174,7 +174,7 @@ TEST(a_diff_has_two_sides)
 		"[0,5,5,0,5,5,1,0,6,6,0,6,6,2,0,10,1,0,44,1,3],"
 		"[12,2,2,12,0,0,4,0,7,3,0,43,3,5],"
 		"[17,4,4,15,40,40,6]],"
-		"\"names\":[\"total\",\"[libx.so]\",\"[no "
+		"\"names\":[\"total\",\"[libx.so+0x388]\",\"[no "
 		"stack]\",\"main\",\"idle\",\"work;er\",\"leaf\"],"
 		"\"numTicks\":76,\"leftTicks\":21,\"rightTicks\":55,\"maxSelf\":40}}]}");
 	values_release(&m.values);
@@ -271,7 +271,7 @@ TEST(files_and_lines_of_names)
 	"{\"format\":\"single\",\"levels\":[" \
 	"[0,26,0,0],[0,3,3,1,0,23,0,2]," \
 	"[3,1,0,3,0,4,4,4,0,18,14,5],[3,1,1,6,18,4,4,5]]," \
-	"\"names\":[\"total\",\"<unknown>\",\"main\",\"bare\",\"same\",\"twin\",\"leaf\"],"
+	"\"names\":[\"total\",\"[0x7]\",\"main\",\"bare\",\"same\",\"twin\",\"leaf\"],"
 	check_files(&values, v, 0, false, PICTURE "\"numTicks\":26,\"maxSelf\":14}");
 	check_files(&values, v, 0, true,
 		PICTURE "\"files\":[\"\",\"/src/main.go\",\"/src/b.go\",\"/src/a.go\",\"/src/leaf.go\"],"
@@ -332,7 +332,7 @@ TEST(call_sites)
 		{ { STR("main"), STR("idle"), STR("leaf") }, 3, 0 },
 		{ { STR("main"), STR("leaf") }, 2, 0 },
 		{ { STR("work;er") }, 1, 0 },
-		{ { STR("[libx.so]") }, 1, 5 },
+		{ { STR("[libx.so+0x388]") }, 1, 5 },
 		{ { STR("[no stack]") }, 1, 6 },
 		{ { STR("[no stack]"), STR("main") }, 2, 0 },
 	};
@@ -380,7 +380,7 @@ TEST(folded_diffs_have_two_columns)
 	"\"exporter\":\"epimetheus@" EPI_VERSION "\",\"name\":\"" name "\"," \
 	"\"activeProfileIndex\":0,\"shared\":{\"frames\":[{\"name\":\"main\"}," \
 	"{\"name\":\"idle\"},{\"name\":\"work;er\"},{\"name\":\"leaf\"}," \
-	"{\"name\":\"[libx.so]\"},{\"name\":\"[no stack]\"}]},\"profiles\":["
+	"{\"name\":\"[libx.so+0x388]\"},{\"name\":\"[no stack]\"}]},\"profiles\":["
 #define SHEET(name, samples, weights, end) \
 	"{\"type\":\"sampled\",\"name\":\"" name "\",\"unit\":\"nanoseconds\"," \
 	"\"samples\":[" samples "],\"weights\":[" weights "],\"startValue\":0,\"endValue\":" end "}"
