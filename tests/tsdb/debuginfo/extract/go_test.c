@@ -45,8 +45,8 @@ static void choose(const struct symindex *x, struct addresses *a, size_t most)
 
 	for (uint64_t at = 0x1000; at < 0x600000 && a->n < most; at++) {
 		n = symindex_find(x, at, now, DEPTH);
-		if (n && !now[0].line)
-			n = 0; /* C's, from a symbol table */
+		if (n && (!now[0].line || str_find(now[n - 1].raw, STR(".")) < 0))
+			n = 0; /* C's */
 		if (n && (n != was_n || now[0].line != was.line || now[0].name.ptr != was.name.ptr) &&
 			changes++ % 5 == 0) {
 			REQUIRE(array_room(&a->v, a->n, 2, &a->cap));
@@ -71,7 +71,7 @@ static void compare(const char *file)
 
 	if (!x)
 		return;
-	CHECK_INT(symindex_best(x), SYMINDEX_LINES);
+	CHECK(symindex_best(x) >= SYMINDEX_LINES); /* C's runtime may have debug data */
 	choose(x, &a, 6000);
 	CHECK(a.n >= 3000);
 	for (size_t i = 0; i < a.n; i++)
@@ -110,15 +110,13 @@ static void compare(const char *file)
 	buf_release(&out);
 }
 
-/* What a build makes of the table: in its own section, relocated, without any section header. */
+/* addr2line cannot tell where the code begins in all programs that move. */
 static const struct build {
 	const char *name, *flags;
 } builds[] = {
 	{ "plain", "-ldflags='-s -w'" },
-	{ "pie", "-buildmode=pie -ldflags='-s -w'" },
-	/* addr2line needs a symbol to know where Go's code begins behind C's. */
+	/* With a symbol, by which it knows where Go's code begins behind C's. */
 	{ "external", "-ldflags='-w -linkmode=external'" },
-	{ "external_pie", "-buildmode=pie -ldflags='-w -linkmode=external'" },
 };
 
 TEST(functions_and_lines_are_those_of_go)
@@ -176,18 +174,21 @@ TEST(the_table_is_found_without_sections)
 	buf_release(&out);
 }
 
-TEST(inlined_calls_are_those_of_the_debug_data)
+/* flags, without -s and -w */
+static void compare_inlined(const char *flags, const char *linker)
 {
 	struct oracle_counts c = { 0 };
 	struct buf out = { 0 }, index = { 0 };
 	struct symindex *x;
 	char path[128];
 
-	REQUIRE(oracle_dir());
-	REQUIRE(oracle_run(&out, GO "-o '%s/full' main.go", oracle_dir()));
-	REQUIRE(oracle_run(&out, GO "-ldflags='-s -w' -o '%s/plain' main.go", oracle_dir()));
-	REQUIRE((x = index_of("plain", &index)));
-	snprintf(path, sizeof(path), "%s/full", oracle_dir());
+	REQUIRE(
+		oracle_run(&out, GO "%s -ldflags='%s' -o '%s/all' main.go", flags, linker, oracle_dir()));
+	REQUIRE(oracle_run(
+		&out, GO "%s -ldflags='-s -w %s' -o '%s/bare' main.go", flags, linker, oracle_dir()));
+	REQUIRE((x = index_of("bare", &index)));
+	CHECK_INT(symindex_best(x), SYMINDEX_LINES);
+	snprintf(path, sizeof(path), "%s/all", oracle_dir());
 	CHECK_OK(oracle_compare_index(buf_str(&index), path, ORACLE_LLVM, 6000, 10, &c, &err), &err);
 	printf("  %" PRIu64 " addresses: %" PRIu64 " equal; calls %" PRIu64 " function %" PRIu64
 		   " file %" PRIu64 " line %" PRIu64 " missing %" PRIu64 "\n",
@@ -197,4 +198,12 @@ TEST(inlined_calls_are_those_of_the_debug_data)
 	symindex_close(x);
 	buf_release(&index);
 	buf_release(&out);
+}
+
+TEST(inlined_calls_are_those_of_the_debug_data)
+{
+	REQUIRE(oracle_dir());
+	compare_inlined("", "");
+	compare_inlined("-buildmode=pie", "");
+	compare_inlined("-buildmode=pie", "-linkmode=external");
 }
