@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "tests/promql/world.h"
+#include "tsdb/debuginfo/index/format.h"
 #include "tsdb/debuginfo/names/naming.h"
 
 #define FUNCTIONS 40u /* of a binary; each has 64 bytes of code */
@@ -419,5 +420,35 @@ TEST(what_has_no_name_is_told)
 				"id bb22)");
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
 		"{function=\"work1\"} 3\n{function=\"[libcart.so]\"} 1");
+	close_pair(&p);
+}
+
+/* Changes a byte of the first page of data, which holds segments. */
+static void spoil_index(const char *dir, const char *name)
+{
+	char path[128];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/gnu-%s.idx", dir, name);
+	REQUIRE(f = fopen(path, "r+"));
+	CHECK_INT(fseek(f, FORMAT_HEADER_BYTES + 8, SEEK_SET), 0);
+	CHECK(fputc(0xa5, f) != EOF);
+	fclose(f);
+}
+
+TEST(damaged_names_are_a_warning)
+{
+	struct pair p;
+
+	REQUIRE(open_pair(&p, 1));
+	put_two(&p.bare);
+	publish(p.store, &p.bare.arena, 0);
+	spoil_index(p.dir, build_ids[0]);
+	at(&p.bare, 3600, "flat(merge(wall[1h]))",
+		"{function=\"[libcart.so]\"} 1\n{function=\"[shop]\"} 3\n"
+		"warning: names of /usr/bin/shop (build id ) are damaged and removed: symbol index: 1 of 1 "
+		"pages are damaged; its debug data is wanted again");
+	at(&p.bare, 3600, "flat(merge(wall[1h]))",
+		"{function=\"[libcart.so]\"} 1\n{function=\"[shop]\"} 3");
 	close_pair(&p);
 }

@@ -45,7 +45,7 @@ static const char *const entries[] = {
 	"\"modifiers\":[\"on\",\"ignoring\"],",
 	"\"variadic\":-1,",
 	"],\"frameFields\":[\"function\",\"system_name\",\"filename\",\"line\",\"address\","
-	"\"mapping\"],\"keywords\":[\"and\",\"or\",\"unless\",\"atan2\",\"bool\",\"by\","
+	"\"mapping\",\"build_id\"],\"keywords\":[\"and\",\"or\",\"unless\",\"atan2\",\"bool\",\"by\","
 	"\"without\",\"on\",\"ignoring\",\"group_left\",\"group_right\",\"offset\",\"start\","
 	"\"end\",\"inf\",\"nan\"],\"labelLists\":[\"by\",\"without\",\"on\",\"ignoring\","
 	"\"group_left\",\"group_right\"],\"numbers\":[\"inf\",\"nan\"],"
