@@ -445,10 +445,10 @@ TEST(damaged_names_are_a_warning)
 	publish(p.store, &p.bare.arena, 0);
 	spoil_index(p.dir, build_ids[0]);
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
-		"{function=\"[libcart.so]\"} 1\n{function=\"[shop]\"} 3\n"
+		"{function=\"[shop]\"} 3\n{function=\"[libcart.so]\"} 1\n"
 		"warning: names of /usr/bin/shop (build id ) are damaged and removed: symbol index: 1 of 1 "
 		"pages are damaged; its debug data is wanted again");
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
-		"{function=\"[libcart.so]\"} 1\n{function=\"[shop]\"} 3");
+		"{function=\"[shop]\"} 3\n{function=\"[libcart.so]\"} 1");
 	close_pair(&p);
 }

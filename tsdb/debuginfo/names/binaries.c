@@ -7,8 +7,9 @@
 #include "base/thread.h"
 
 #define OPEN_MAX 256u
-#define FRESH_NS (600 * INT64_C(1000000000)) /* then it is opened again: the store notes its use \
-											  */
+#define FRESH_NS \
+	(600 * INT64_C(1000000000)) /* then it is opened again: the store notes its use \
+								 */
 
 struct binary {
 	struct debuginfo_index *file;

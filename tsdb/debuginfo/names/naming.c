@@ -26,7 +26,8 @@ enum {
 struct bin {
 	struct naming_binary is;
 	struct binary *held; /* NULL: no names */
-	const struct symindex *index;
+	const struct symindex *index; /* NULL: it does not serve */
+	bool read; /* since damage was looked for */
 	bool damaged; /* it was told */
 };
 
@@ -144,6 +145,7 @@ static enum err_code add_binary(struct naming *x, const struct partition *p,
 	*b = (struct bin){ .is = { .path = path, .build_id = build_id } };
 	if (x->binaries && (b->held = binaries_get(x->binaries, build_id, path, &b->is.by_path))) {
 		b->index = binary_index(b->held);
+		b->read = true;
 		if (b->is.by_path && !fits(b->index, m))
 			b->index = NULL;
 		b->is.known = b->index != NULL;
@@ -265,12 +267,15 @@ static int by_address(const void *a, const void *b)
 	return l->location < r->location ? -1 : l->location > r->location;
 }
 
-static enum err_code note_damage(struct naming *x, struct bin *b, struct err *err)
+static enum err_code note_damage_of(struct naming *x, struct bin *b, struct err *err)
 {
 	struct err why;
 	char *text;
 
-	if (b->damaged || !symindex_damaged(b->index, &why))
+	if (!b->read || b->damaged)
+		return ERR_OK;
+	b->read = false;
+	if (!symindex_damaged(binary_index(b->held), &why))
 		return ERR_OK;
 	b->damaged = true;
 	binary_drop(x->binaries, b->held);
@@ -282,6 +287,15 @@ static enum err_code note_damage(struct naming *x, struct bin *b, struct err *er
 		return nomem(x, err);
 	x->warnings[x->warnings_n++] = str_of(text);
 	return ERR_OK;
+}
+
+static enum err_code note_damage(struct naming *x, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < x->bins_n && !rc; i++)
+		rc = note_damage_of(x, &x->bins[i], err);
+	return rc;
 }
 
 /* Gives the location the names of the address; it stays bare if there are none. */
@@ -334,6 +348,7 @@ static enum err_code meet(struct naming *x, struct of_partition *of, uint32_t lo
 	of->state[location] = BARE + bin;
 	if (!x->bins[bin].index || l->lines_n)
 		return ERR_OK;
+	x->bins[bin].read = true;
 	m = sym_mapping(of->base, l->mapping);
 	address = l->address;
 	if ((m->size || m->offset) &&
@@ -406,9 +421,7 @@ static enum err_code name_nodes(struct naming *x, struct of_partition *of, struc
 		return ERR_OK;
 	qsort(v, n, sizeof(*v), by_address);
 	for (size_t i = 0; i < n; i++)
-		if ((rc = give_names(x, of, &v[i], err)) ||
-			((i + 1 == n || v[i + 1].bin != v[i].bin) &&
-				(rc = note_damage(x, &x->bins[v[i].bin], err))))
+		if ((rc = give_names(x, of, &v[i], err)))
 			return rc;
 	return ERR_OK;
 }
@@ -434,7 +447,7 @@ enum err_code naming_partition(struct naming *x, struct arena *scratch, struct p
 	for (size_t i = 0; i < stacks->n; i++)
 		used[stack_at(stacks, i)] = 1;
 	if ((rc = room_for_locations(x, of, err)) ||
-		(rc = name_nodes(x, of, scratch, used, nodes, err)))
+		(rc = name_nodes(x, of, scratch, used, nodes, err)) || (rc = note_damage(x, err)))
 		return rc;
 	used[0] = 0;
 	for (uint32_t i = 1; i < nodes; i++) {
