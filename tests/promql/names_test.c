@@ -446,7 +446,7 @@ TEST(damaged_names_are_a_warning)
 	spoil_index(p.dir, build_ids[0]);
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
 		"{function=\"[shop]\"} 3\n{function=\"[libcart.so]\"} 1\n"
-		"warning: names of /usr/bin/shop (build id ) are damaged and removed: symbol index: 1 of 1 "
+		"warning: names of /usr/bin/shop are damaged and removed: symbol index: 1 of 1 "
 		"pages are damaged; its debug data is wanted again");
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
 		"{function=\"[shop]\"} 3\n{function=\"[libcart.so]\"} 1");

@@ -280,9 +280,10 @@ static enum err_code note_damage_of(struct naming *x, struct bin *b, struct err 
 	b->damaged = true;
 	binary_drop(x->binaries, b->held);
 	text = arena_printf(x->arena,
-		"names of " STR_FMT " (build id " STR_FMT
-		") are damaged and removed: %s; its debug data is wanted again",
-		STR_ARG(b->is.path), STR_ARG(b->is.build_id), why.msg);
+		"names of " STR_FMT "%s" STR_FMT "%s are damaged and removed: %s; its debug data is wanted "
+		"again",
+		STR_ARG(b->is.path), b->is.build_id.len ? " (build id " : "", STR_ARG(b->is.build_id),
+		b->is.build_id.len ? ")" : "", why.msg);
 	if (!text || !arena_array_room(x->arena, &x->warnings, x->warnings_n, 1, &x->warnings_cap))
 		return nomem(x, err);
 	x->warnings[x->warnings_n++] = str_of(text);
