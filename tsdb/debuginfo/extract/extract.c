@@ -7,10 +7,10 @@
 
 #include "tsdb/debuginfo/dwarf/dwarf.h"
 #include "tsdb/debuginfo/elf/symbols.h"
-#include "tsdb/debuginfo/index/symindex.h"
 #include "tsdb/debuginfo/pclntab/pclntab.h"
 
 struct extraction {
+	const struct symindex_limits *limits;
 	struct elf *elf;
 	struct symindex_builder *builder;
 	struct err first; /* why a part was left out */
@@ -115,8 +115,7 @@ static enum err_code attempt(struct extraction *x, struct buf *out, bool *again,
 	struct err e;
 
 	*again = false;
-	if ((rc = symindex_builder_open(&symindex_limits_default, &x->builder, err)) ||
-		(rc = add_loads(x, err)))
+	if ((rc = symindex_builder_open(x->limits, &x->builder, err)) || (rc = add_loads(x, err)))
 		return rc;
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
 		if (!x->out[i] && parts[i](x->elf, x->builder, &e) && !leave_out(x, i, &e)) {
@@ -153,7 +152,13 @@ static enum err_code check_names(const struct extraction *x, struct str index, s
 
 enum err_code debuginfo_extract(struct str input, struct buf *out, struct err *err)
 {
-	struct extraction x = { 0 };
+	return debuginfo_extract_limited(input, &symindex_limits_default, out, err);
+}
+
+enum err_code debuginfo_extract_limited(
+	struct str input, const struct symindex_limits *l, struct buf *out, struct err *err)
+{
+	struct extraction x = { .limits = l };
 	size_t from = out->len;
 	enum err_code rc;
 	bool again = true;

@@ -18,8 +18,11 @@
 #ifndef TSDB_DEBUGINFO_EXTRACT_EXTRACT_H
 #define TSDB_DEBUGINFO_EXTRACT_EXTRACT_H
 
-#include "base/str.h"
+#include "tsdb/debuginfo/index/symindex.h"
 
 MUST_CHECK enum err_code debuginfo_extract(struct str input, struct buf *out, struct err *err);
+/* The same with other limits than symindex_limits_default. */
+MUST_CHECK enum err_code debuginfo_extract_limited(
+	struct str input, const struct symindex_limits *l, struct buf *out, struct err *err);
 
 #endif
