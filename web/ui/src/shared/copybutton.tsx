@@ -3,12 +3,18 @@ import { useState } from "preact/hooks";
 import { copyText } from "./copy";
 import "./copybutton.css";
 
-export function CopyButton({ text, label }: { text: string; label?: string }) {
+export function CopyButton(props: { text: string; label?: string; tabIndex?: number }) {
+	const { text, label, tabIndex } = props;
 	const [said, say] = useState("");
 	const copy = async () => say((await copyText(text)) ? "Copied" : "Not allowed here");
 	return (
 		<>
-			<button type="button" class="small" aria-label={label} title={label} onClick={copy}>
+			<button
+				type="button"
+				class="small"
+				{...{ tabIndex, "aria-label": label, title: label }}
+				onClick={copy}
+			>
 				Copy
 			</button>
 			<span class="faint" role="status">

@@ -110,12 +110,12 @@ export function Details(props: { binary: Binary; symbols: Symbols; onClose(): vo
 			<div class="panel-head">
 				<h2 id="symbol-name">{nameOf(binary)}</h2>
 				<span class={`badge ${chip.mark}`}>{chip.text}</span>
-				<span class="symbol-hint">{chip.hint}</span>
 				<span class="spacer" />
 				<button type="button" class="quiet" aria-label="Close" onClick={props.onClose}>
 					<IconX />
 				</button>
 			</div>
+			<p class="symbol-hint">{chip.hint}</p>
 			<div class="symbol-body">
 				<table class="plain pairs">
 					<tbody>

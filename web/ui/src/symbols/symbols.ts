@@ -54,7 +54,7 @@ export const isUnderWay = (b: Binary): boolean => UNDER_WAY.includes(b.state);
 export const underWay = (s: Symbols | null): boolean => s?.binaries.some(isUnderWay) ?? false;
 
 /** The same binary in every answer. */
-export const keyOf = (b: Binary): string => `${b.kind ?? ""} ${b.id ?? ""} ${b.id ? "" : (b.path ?? "")}`;
+export const keyOf = (b: Binary): string => (b.id ? `${b.kind}:${b.id}` : `path:${b.path}`);
 
 export const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 export const dirOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);

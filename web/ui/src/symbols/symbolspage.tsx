@@ -1,5 +1,5 @@
 // The page Symbols: which binaries have names, and how the others get them.
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { CopyButton } from "../shared/copybutton";
 import { TextFilter } from "../shared/fields";
 import { useApi, useClock, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
@@ -47,7 +47,7 @@ function BuildId({ binary: b }: { binary: Binary }) {
 	return (
 		<span class="symbol-id" onClick={(e) => e.stopPropagation()}>
 			<code title={b.id}>{shortId(b.id)}</code>
-			<CopyButton text={b.id} label={`Copy the build id ${b.id}`} />
+			<CopyButton text={b.id} label={`Copy the build id ${b.id}`} tabIndex={-1} />
 		</span>
 	);
 }
@@ -130,7 +130,7 @@ function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
 		{
 			key: "origin",
 			title: "From",
-			width: "92px",
+			width: "108px",
 			sort: originOf,
 			cell: (b) => originOf(b) || DASH,
 		},
@@ -273,8 +273,12 @@ export function SymbolsPage() {
 	const key = String(tick);
 	const loaded = useApi<Symbols>(key, "symbols");
 	const answer = useOwnAnswer(loaded, key, "symbols");
-	const { active } = useUploads();
+	const { list, active } = useUploads();
 	const data = answer?.data ?? null;
+	const taken = list.filter((u) => u.stage === "taken").length;
+	useEffect(() => {
+		if (taken > 0) setTick((t) => t + 1); // what was taken is in the next answer
+	}, [taken]);
 	useInterval(active || underWay(data) ? REFRESH_BUSY_S : REFRESH_S, () => setTick((t) => t + 1));
 	return (
 		<StatusFrame at="symbols">
