@@ -80,7 +80,7 @@ function Words({ upload: u, binary }: { upload: Upload; binary: Binary | undefin
 		<span>
 			{u.id && (
 				<>
-					Build id <a href={symbolsUrl(u.id)}>{shortId(u.id)}</a>.{" "}
+					Build id <a href={symbolsUrl(u.id)}>{shortId(u.id)}</a> ·{" "}
 				</>
 			)}
 			{binary ? chipOf(binary).hint : "It is read soon."}
