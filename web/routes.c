@@ -119,6 +119,7 @@ const struct route web_routes[] = {
 	{ READ, "/service-discovery", handle_page, 0, "the page" },
 	{ READ, "/status", handle_page, 0, "the page" },
 	{ READ, "/tsdb-status", handle_page, 0, "the page" },
+	{ READ, "/symbols", handle_page, 0, "the page" },
 	{ READ, "/config", handle_page, 0, "the page" },
 	{ READ, "/flags", handle_page, 0, "the page" },
 	{ READ, "/*", handle_asset, ROUTE_FILES, "files of the page" },

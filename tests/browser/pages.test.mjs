@@ -15,6 +15,7 @@ import {
 	shot,
 	startServer,
 } from "./page.mjs";
+import { SYMBOLS } from "./symbols_answer.mjs";
 
 const COUNT = 3000;
 const many = JSON.stringify([
@@ -212,9 +213,14 @@ const PATHS = [
 	"service-discovery",
 	"status",
 	"tsdb-status",
+	"symbols",
 	"config",
 	"flags",
 ];
+
+/** Has the page Symbols show each state of a binary. */
+const answerSymbols = (page) =>
+	page.route("**/api/v1/symbols", (route) => route.fulfill({ json: { status: "success", data: SYMBOLS } }));
 
 /** The elements beyond the right edge that cannot be scrolled into view. */
 function cutOff() {
@@ -232,6 +238,7 @@ function cutOff() {
 test("every page fits a narrow screen, whose navigation is a menu", async (t) => {
 	const { page, problems } = await openPage(t, `${FLEET}status`, {
 		viewport: { width: 400, height: 800 },
+		before: answerSymbols,
 	});
 	const pages = page.getByRole("navigation", { name: "Pages", exact: true });
 	const menu = page.locator("header").getByRole("button", { name: "Status" });
@@ -257,7 +264,10 @@ test("every page fits a narrow screen, whose navigation is a menu", async (t) =>
 });
 
 test("every page is dark where the system is", async (t) => {
-	const { page, problems } = await openPage(t, `${FLEET}status`, { colorScheme: "dark" });
+	const { page, problems } = await openPage(t, `${FLEET}status`, {
+		colorScheme: "dark",
+		before: answerSymbols,
+	});
 	for (const path of PATHS) {
 		await page.goto(FLEET + path);
 		await page.locator("main .panel").first().waitFor();

@@ -89,7 +89,7 @@ for (const [theme, head] of [
 
 	test(`text of the ${theme} flame graph`, () => {
 		const p = color.makePalette(theme);
-		const fills = [...p.hues.flat(), ...p.runtime, ...p.diff, p.neutral, p.match, p.tiny];
+		const fills = [...p.hues.flat(), ...p.runtime, ...p.diff, p.neutral, p.match, p.tiny, p.unnamed];
 		const poor = fills
 			.map((f) => [f, contrast(p.text, f)])
 			.concat([[`dim ${p.dim}`, contrast(p.textDim, p.dim)]])

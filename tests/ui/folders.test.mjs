@@ -19,8 +19,9 @@ const MAY_IMPORT = {
 	rules: ["shared", "query", "flame", "result"],
 	fleet: ["shared", "query", "flame", "chart", "rules"],
 	status: ["shared"],
+	symbols: ["shared", "status"],
 	explore: ["shared", "query", "chart", "result", "compare"],
-	"": ["shared", "query", "compare", "rules", "fleet", "status", "explore"],
+	"": ["shared", "query", "compare", "rules", "fleet", "status", "symbols", "explore"],
 };
 /** Only the unit tests use it. */
 const LEFT_OUT = ["testing.ts"];

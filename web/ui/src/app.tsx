@@ -14,6 +14,7 @@ import { IconMenu, IconMoon, IconSun, Logo } from "./shared/icons";
 import { toggleTheme, useTheme } from "./shared/theme";
 import { ConfigPage, FlagsPage, StatusPage } from "./status/statuspage";
 import { TsdbPage } from "./status/tsdbpage";
+import { SymbolsPage } from "./symbols/symbolspage";
 import "./app.css";
 
 interface Page {
@@ -42,6 +43,7 @@ const PAGES: Page[] = [
 	},
 	{ path: "status", title: "Status", view: StatusPage, key: "u" },
 	{ path: "tsdb-status", title: "TSDB", view: TsdbPage, key: "b", under: "status" },
+	{ path: "symbols", title: "Symbols", view: SymbolsPage, key: "y", under: "status" },
 	{ path: "config", title: "Configuration", view: ConfigPage, key: "o", under: "status" },
 	{ path: "flags", title: "Flags", view: FlagsPage, key: "f", under: "status" },
 ];

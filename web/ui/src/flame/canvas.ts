@@ -5,7 +5,7 @@
 // The cost of drawing depends on what is visible: a binary search finds the first node of a level,
 // frames are pixels of one row (paint.ts), and text is drawn where it fits, with cached widths
 // (labels.ts).
-import { namePixels, nodePixels, type Palette, pixel, pixelColor } from "./color";
+import { namePixels, nodePixels, type Palette, pixel, pixelColor, unnamedFlags } from "./color";
 import { Labels } from "./labels";
 import { type Flame, levelOf, nodeAt } from "./layout";
 import { DEFAULT_LOOK, type FlameLook } from "./look";
@@ -16,6 +16,9 @@ export const ROW_H = 19;
 export const LABEL_MIN_W = 18;
 /** While the graph moves, narrow frames have no text. */
 const MOVING_LABEL_MIN_W = 40;
+/** The distance of the lines across frames without names. */
+export const HATCH_STEP = 6;
+export const HATCH_LINE = 1.5;
 export const PAD = 4;
 const ZOOM_MS = 190;
 const FRAMES_KEPT = 600;
@@ -43,6 +46,9 @@ export class FlameCanvas {
 	private stale = true; // paint.pixels are out of date
 	private namesStale = true; // and so are the colours of names
 	private own: Uint32Array = new Uint32Array(0);
+	/** Per name, whether it is none; null if all are. */
+	private unnamed: Uint8Array | null = null;
+	private tile: { key: string; pattern: CanvasPattern | null } = { key: "", pattern: null };
 	private view = { x: 0, w: 1, width: 0, dpr: 1 };
 	private height = 0;
 	private scrollTop = 0;
@@ -88,6 +94,7 @@ export class FlameCanvas {
 			this.namesStale = true;
 		this.flame = flame;
 		this.labels.setNames(flame.names);
+		if (this.namesStale) this.unnamed = unnamedFlags(flame.names);
 		this.painter.reserve(flame.count);
 		this.hovered = -1;
 		this.selected = -1;
@@ -312,6 +319,7 @@ export class FlameCanvas {
 			painter.begin(this.canvas.width, last - first + 1);
 			for (let l = first; l <= last; l++) painter.level(f, l, l - first, view, this.paint);
 			this.blit(first, last);
+			this.hatches(f, first);
 			this.texts(f, first);
 		}
 		this.drawMs = performance.now() - began;
@@ -332,6 +340,46 @@ export class FlameCanvas {
 			const y = Math.round(this.topOf(l) * dpr);
 			const h = Math.round((this.topOf(l) + ROW_H - 1) * dpr) - y;
 			ctx.drawImage(strip, 0, l - first, strip.width, 1, 0, y, strip.width, h);
+		}
+	}
+
+	/** One step of the lines, in pixels of the canvas; they go on from tile to tile. */
+	private hatch(): CanvasPattern | null {
+		const key = `${this.palette.hatch} ${this.view.dpr}`;
+		if (this.tile.key === key) return this.tile.pattern;
+		const side = Math.max(4, Math.round(HATCH_STEP * this.view.dpr));
+		const tile = document.createElement("canvas");
+		tile.width = tile.height = side;
+		const ctx = tile.getContext("2d")!;
+		ctx.strokeStyle = this.palette.hatch;
+		ctx.lineWidth = HATCH_LINE * this.view.dpr;
+		for (const x of [-side, 0, side]) {
+			ctx.moveTo(x - 1, side + 1);
+			ctx.lineTo(x + side + 1, -1);
+		}
+		ctx.stroke();
+		this.tile = { key, pattern: this.ctx.createPattern(tile, "repeat") };
+		return this.tile.pattern;
+	}
+
+	/** Lines across the frames without names, where a frame is as wide as a text. */
+	private hatches(f: Flame, first: number): void {
+		const { ctx, painter, unnamed } = this;
+		const { dpr } = this.view;
+		const pattern = unnamed && this.hatch();
+		if (!unnamed || !pattern) return;
+		const least = this.moving ? MOVING_LABEL_MIN_W : LABEL_MIN_W;
+		ctx.setTransform(1, 0, 0, 1, 0, 0);
+		ctx.fillStyle = pattern;
+		let level = first;
+		for (let k = 0; k < painter.n; k++) {
+			const i = painter.index[k];
+			if (painter.w[k] < least || !unnamed[f.name[i]]) continue;
+			while (i >= f.start[level + 1]) level++;
+			const y = Math.round(this.topOf(level) * dpr);
+			const x = Math.max(0, Math.round(painter.x[k] * dpr));
+			const right = Math.min(this.canvas.width, Math.round((painter.x[k] + painter.w[k] - 1) * dpr));
+			ctx.fillRect(x, y, right - x, Math.round((ROW_H - 1) * dpr));
 		}
 	}
 

@@ -2,8 +2,10 @@
 // and where it is defined.
 import type { ComponentChildren } from "preact";
 import { formatPercent, formatPoints, formatSigned, formatValue, share } from "../shared/units";
+import { unnamedOf } from "../shared/symbols";
 import { fileOf, type Flame, FOLDED, nameOf } from "./layout";
 import { packageOf } from "./names";
+import { aboutUnnamed, WHAT_TO_DO } from "./unnamed";
 
 export interface CardProps {
 	flame: Flame;
@@ -116,6 +118,16 @@ function Double({ flame: f, node, unit }: CardProps) {
 	);
 }
 
+/** What a frame without a name is, and where help is. */
+function Nameless({ name }: { name: string }) {
+	const unnamed = unnamedOf(name)!;
+	return (
+		<div class="faint">
+			{aboutUnnamed(unnamed)} {unnamed.file && WHAT_TO_DO}
+		</div>
+	);
+}
+
 /** File and line of a function, or its package if no file is known. */
 function whereOf(f: Flame, node: number): string {
 	const name = f.name[node];
@@ -144,6 +156,8 @@ export function Card(props: CardProps) {
 			<div class="card-name">{name}</div>
 			{folded ? (
 				<div class="faint">Nodes below the node limit, folded into one.</div>
+			) : unnamedOf(name) ? (
+				<Nameless name={name} />
 			) : (
 				node > 0 && <div class="card-where faint">{whereOf(flame, node)}</div>
 			)}

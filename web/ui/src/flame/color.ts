@@ -1,5 +1,6 @@
 // Colours of the flame graph. A package has the same hue in every graph and on every machine; all
 // hues have the same lightness (OKLCH), so that no package stands out.
+import { unnamedOf } from "../shared/symbols";
 import { fileOf, type Flame, FOLDED, hashName, shareChange } from "./layout";
 import type { FlameLook } from "./look";
 import { packageOf } from "./names";
@@ -32,6 +33,9 @@ export interface Palette {
 	hues: string[][];
 	neutral: string;
 	runtime: string[];
+	/** Frames without names, and the lines across them, which are no darker than what text needs. */
+	unnamed: string;
+	hatch: string;
 	dim: string;
 	match: string;
 	tiny: string;
@@ -59,6 +63,8 @@ const THEME = {
 		shade: 0.022,
 		neutral: 0.88,
 		runtime: 0.84,
+		unnamed: 0.8,
+		hatch: "rgba(255,255,255,0.5)",
 		dim: 0.93,
 		match: 0.76,
 		tiny: 0.8,
@@ -75,6 +81,8 @@ const THEME = {
 		shade: 0.022,
 		neutral: 0.36,
 		runtime: 0.42,
+		unnamed: 0.44,
+		hatch: "rgba(0,0,0,0.3)",
 		dim: 0.29,
 		match: 0.535,
 		tiny: 0.36,
@@ -100,6 +108,8 @@ export function makePalette(theme: "light" | "dark"): Palette {
 		hues: Array.from({ length: HUES }, (_, i) => shades(t.l, t.c, (360 * i) / HUES + 12)),
 		neutral: css(oklch(t.neutral, 0.006, 260)),
 		runtime: shades(t.runtime, 0.018, 255),
+		unnamed: css(oklch(t.unnamed, 0.012, 80)),
+		hatch: t.hatch,
 		dim: css(oklch(t.dim, 0.006, 260)),
 		match: css(oklch(t.match, 0.15, 52)),
 		tiny: css(oklch(t.tiny, 0.012, 255)),
@@ -127,11 +137,12 @@ export function isRuntime(pkg: string): boolean {
 	return pkg === "runtime" || pkg.startsWith("runtime/") || pkg === "libc" || pkg === "syscall";
 }
 
-/** Colours of names by their group; the root and folded nodes are neutral. */
+/** Colours of names by their group; the root and folded nodes are neutral, what has no name is grey. */
 function colorsBy(names: string[], p: Palette, groupOf: (i: number) => string): string[] {
 	const rows = new Map<string, string[]>();
 	return names.map((name, i) => {
 		if ((i === 0 && name === "total") || name === FOLDED || !name) return p.neutral;
+		if (unnamedOf(name)) return p.unnamed;
 		const group = groupOf(i);
 		let row = rows.get(group);
 		if (!row) {
@@ -188,6 +199,12 @@ export function pixelColor(v: number): string {
 	return LITTLE_ENDIAN
 		? css([v & 255, (v >> 8) & 255, (v >> 16) & 255])
 		: css([v >>> 24, (v >> 16) & 255, (v >> 8) & 255]);
+}
+
+/** Which names are none: addresses and binaries. Null if all are names. */
+export function unnamedFlags(names: string[]): Uint8Array | null {
+	const flags = Uint8Array.from(names, (n) => (unnamedOf(n) ? 1 : 0));
+	return flags.includes(1) ? flags : null;
 }
 
 /** The pixel of every name. */

@@ -3,8 +3,8 @@
 // twice the size.
 import { formatPercent, formatValue, share } from "../shared/units";
 import { arrange } from "./arrange";
-import { FlameCanvas, FONT, LABEL_MIN_W, PAD, ROW_H } from "./canvas";
-import { namePixels, nodePixels, type Palette, pixelColor } from "./color";
+import { FlameCanvas, FONT, HATCH_LINE, HATCH_STEP, LABEL_MIN_W, PAD, ROW_H } from "./canvas";
+import { namePixels, nodePixels, type Palette, pixelColor, unnamedFlags } from "./color";
 import { Labels } from "./labels";
 import { ancestry, firstEndingAfter, type Flame, nameOf, zoomedNode } from "./layout";
 import type { FlameLook } from "./look";
@@ -64,6 +64,16 @@ function title(f: Flame, i: number, unit: string): string {
 	return escapeXml(`${name}\ncum ${cum}, ${part} of all; flat ${flat}`);
 }
 
+/** The lines across frames without names. */
+function hatchPattern(palette: Palette): string {
+	const s = HATCH_STEP;
+	return (
+		`<defs><pattern id="hatch" width="${s}" height="${s}" patternUnits="userSpaceOnUse">` +
+		`<path d="M-1 1 1 -1M0 ${s} ${s} 0M${s - 1} ${s + 1} ${s + 1} ${s - 1}" ` +
+		`stroke="${palette.hatch}" stroke-width="${HATCH_LINE}"/></pattern></defs>`
+	);
+}
+
 export function toSvg(picture: Picture, frame: Frame, about: string): string {
 	const { look, matches, unit } = picture;
 	const { width, palette } = frame;
@@ -78,11 +88,13 @@ export function toSvg(picture: Picture, frame: Frame, about: string): string {
 	const colors = nodePixels(f, palette, matches, namePixels(f, palette, look.color));
 	const labels = new Labels(frame.measure);
 	labels.setNames(f.names);
+	const unnamed = unnamedFlags(f.names);
 	const out = [
 		`<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" ` +
 			`viewBox="0 0 ${width} ${height}">`,
 		`<desc>${escapeXml(about)}</desc>`,
 		`<rect width="100%" height="100%" fill="${frame.ground}"/>`,
+		...(unnamed ? [hatchPattern(palette)] : []),
 		`<g font-family="system-ui, sans-serif" font-size="11.5" fill="${palette.text}">`,
 	];
 	for (let l = 0; l < levels; l++) {
@@ -98,6 +110,8 @@ export function toSvg(picture: Picture, frame: Frame, about: string): string {
 			let node =
 				`<g><title>${title(f, i, unit)}</title><rect x="${px(left)}" y="${y}" ` +
 				`width="${px(w)}" height="${ROW_H - 1}" fill="${fill}"${faded}${edge}/>`;
+			if (unnamed?.[f.name[i]] && w >= LABEL_MIN_W)
+				node += `<rect x="${px(left)}" y="${y}" width="${px(w)}" height="${ROW_H - 1}" fill="url(#hatch)"/>`;
 			const text = w < LABEL_MIN_W ? "" : labels.fit(f.name[i], w - 1 - 2 * PAD);
 			const dim = matches && !matches.byName[f.name[i]] ? ` fill="${palette.textDim}"` : "";
 			if (text)

@@ -20,6 +20,7 @@ import type { FlameLook } from "./look";
 import { LookMenu } from "./lookmenu";
 import { type FlameAction, FlameMenu } from "./menu";
 import type { Matches } from "./search";
+import { UnnamedLegend, useUnnamed } from "./unnamed";
 import {
 	type CanvasRef,
 	type Elements,
@@ -158,6 +159,7 @@ export function FlameView(props: FlameViewProps) {
 		setMenu(null);
 	});
 	usePublishedNames(flame, debugName);
+	const unnamed = useUnnamed(flame);
 	const zoomTo = useCallback(
 		(i: number) => onZoom(i > 0 ? pathId(flame, i) : ""),
 		[flame, onZoom],
@@ -171,6 +173,7 @@ export function FlameView(props: FlameViewProps) {
 			<div class="flame-head">
 				<Crumbs flame={flame} zoomed={zoomed} onZoom={zoomTo} />
 				<div class="flame-tools">
+					{unnamed && <UnnamedLegend />}
 					{props.tools}
 					{onLook && <LookMenu look={look} diff={!!flame.diff} onChange={onLook} />}
 				</div>

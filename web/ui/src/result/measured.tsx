@@ -151,6 +151,7 @@ export function MeasuredProfiles(props: { expr: string; at: number; labels: Labe
 			</div>
 			<Progress loaded={loaded} />
 			{loaded.error && <QueryError error={loaded.error} sent={found.exact} />}
+			{loaded.answer && <Notices {...loaded.answer} />}
 			<Graph {...graph} />
 		</>
 	);

@@ -19,6 +19,7 @@ import { ShareButton } from "./share";
 import { type Significance, SignificanceNotes } from "./significance";
 import { DiffLegend, ElementSelect, SearchBox, Summary } from "./toolbar";
 import { TopTable } from "./toptable";
+import { selectedName, UnnamedNote } from "./unnamednote";
 import {
 	type ProfileProps,
 	type ProfileState,
@@ -234,6 +235,7 @@ export function ProfileResult(props: ProfileProps) {
 		<section class={props.loading ? "panel results busy" : "panel results"}>
 			<Toolbar props={props} of={of} />
 			{broken && <div class="notice error">{broken}</div>}
+			<UnnamedNote name={selectedName(of)} infos={props.answer.infos} />
 			{idle ? (
 				<div class="empty">{whyIdle(props.query, of)}</div>
 			) : of.fn ? (

@@ -9,6 +9,7 @@ import { tableQuery, withMatcher } from "../query/query";
 import { type ProfileElement, type QueryData, sameLabels, type TopElement } from "../shared/api";
 import { publish } from "../shared/debug";
 import { type Loaded, useApi, useUrl } from "../shared/hooks";
+import { binariesIn } from "../shared/symbols";
 import { share } from "../shared/units";
 import { oneOf } from "../shared/urlstate";
 import { alertParams, type Edit, isFolded, queryActions } from "./filters";
@@ -16,6 +17,7 @@ import { elementName, labelNames, together } from "./group";
 import type { ResultsProps } from "./results";
 import { useSignificance } from "./significance";
 import { useSearch } from "./toolbar";
+import { unnamedActions } from "./unnamednote";
 
 const VIEWS = ["both", "flame", "table", "tree"] as const;
 const WIDTHS: WidthMode[] = ["both", "new", "base"];
@@ -147,8 +149,9 @@ function useActions(
 		const own: FlameAction[] = edit
 			? [...queryActions(edit, when), ...(all ? onlyValue(edit, labels) : [])]
 			: [];
-		return [sandwich, ...own, alert];
-	}, [edit, query, times.end, times.time, all, labels, shareOf, onOpen]);
+		const symbols = unnamedActions(binariesIn(props.answer.infos), store);
+		return [...symbols, sandwich, ...own, alert];
+	}, [edit, query, times.end, times.time, all, labels, shareOf, onOpen, props.answer]);
 }
 
 /** The menu entry of a value of a label, if the first level of the graph are such values. */

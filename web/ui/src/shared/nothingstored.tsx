@@ -1,6 +1,5 @@
 // Explore before the first profile: how to get one.
-import { useState } from "preact/hooks";
-import { copyText } from "./copy";
+import { CopyButton } from "./copybutton";
 import "./nothingstored.css";
 
 const CONFIG = `scrape_configs:
@@ -9,7 +8,6 @@ const CONFIG = `scrape_configs:
 `;
 
 export function NothingStored() {
-	const [said, setSaid] = useState("");
 	return (
 		<section class="panel nothing-stored">
 			<h2>No profiles are stored yet</h2>
@@ -19,20 +17,7 @@ export function NothingStored() {
 			</p>
 			<div class="nothing-config">
 				<pre>{CONFIG}</pre>
-				<button
-					type="button"
-					class="small"
-					onClick={() =>
-						copyText(CONFIG).then((done) =>
-							setSaid(done ? "Copied" : "Could not be copied"),
-						)
-					}
-				>
-					Copy
-				</button>
-				<span class="faint" role="status">
-					{said}
-				</span>
+				<CopyButton text={CONFIG} />
 			</div>
 			<p>
 				The page of <a href="targets">targets</a> shows what is scraped now and what went

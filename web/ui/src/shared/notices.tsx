@@ -1,5 +1,6 @@
 // The messages beside an answer: errors, warnings and infos.
 import type { ApiError } from "./api";
+import { buildIdParts, saysUnnamed, symbolsUrl } from "./symbols";
 
 /** A message, and the faulty line of the query with a caret below. `sent` is the query as asked. */
 export function QueryError({ error, sent }: { error: ApiError; sent: string }) {
@@ -20,6 +21,25 @@ export function QueryError({ error, sent }: { error: ApiError; sent: string }) {
 	);
 }
 
+/** An info; one about addresses without names links to the page Symbols. */
+function Info({ text }: { text: string }) {
+	if (!saysUnnamed(text)) return <>{text}</>;
+	return (
+		<>
+			{buildIdParts(text).map((p, i) =>
+				p.id ? (
+					<a key={i} href={symbolsUrl(p.id)} title="This binary on the page Symbols">
+						{p.text}
+					</a>
+				) : (
+					p.text
+				),
+			)}{" "}
+			<a href={symbolsUrl()}>Symbols</a>
+		</>
+	);
+}
+
 export function Notices({ warnings, infos }: { warnings: string[]; infos: string[] }) {
 	if (warnings.length + infos.length === 0) return null;
 	return (
@@ -31,7 +51,7 @@ export function Notices({ warnings, infos }: { warnings: string[]; infos: string
 			))}
 			{infos.map((w) => (
 				<div key={w} class="notice">
-					{w}
+					<Info text={w} />
 				</div>
 			))}
 		</>

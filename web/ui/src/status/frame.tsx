@@ -100,6 +100,7 @@ export function Section({
 const TABS: [string, string][] = [
 	["status", "Runtime"],
 	["tsdb-status", "TSDB"],
+	["symbols", "Symbols"],
 	["config", "Configuration"],
 	["flags", "Flags"],
 ];

@@ -1,6 +1,5 @@
 // The pages Status, Configuration and Flags.
-import { useState } from "preact/hooks";
-import { copyText } from "../shared/copy";
+import { CopyButton } from "../shared/copybutton";
 import { TextFilter } from "../shared/fields";
 import { useApi, useUrl } from "../shared/hooks";
 import { QueryError } from "../shared/notices";
@@ -81,28 +80,13 @@ export function StatusPage() {
 	);
 }
 
-function Copy({ text }: { text: string }) {
-	const [said, say] = useState("");
-	const copy = async () => say((await copyText(text)) ? "Copied" : "Not allowed here");
-	return (
-		<>
-			<span class="faint" role="status">
-				{said}
-			</span>
-			<button type="button" class="small" onClick={copy}>
-				Copy
-			</button>
-		</>
-	);
-}
-
 export function ConfigPage() {
 	return (
 		<StatusFrame at="config">
 			<Section
 				title="Configuration in force"
 				name="config"
-				tools={(d: { yaml: string }) => <Copy text={d.yaml} />}
+				tools={(d: { yaml: string }) => <CopyButton text={d.yaml} />}
 				render={(d: { yaml: string }) => <pre class="yaml">{d.yaml}</pre>}
 			/>
 		</StatusFrame>

@@ -1,0 +1,37 @@
+// Frames without names: their mark in the legend, and what they are, in words.
+import { useMemo } from "preact/hooks";
+import { symbolsUrl, type Unnamed } from "../shared/symbols";
+import { unnamedFlags } from "./color";
+import type { Flame } from "./layout";
+
+export const WHAT_TO_DO = "The menu (right click, or the menu key) says how it gets names.";
+
+export function aboutUnnamed({ binary, address, file }: Unnamed): string {
+	if (!binary)
+		return address
+			? "An address without a name, in no known binary."
+			: "Neither a function nor a binary is known.";
+	const what = address ? "An address" : "Code";
+	return file
+		? `${what} in ${binary} without a name: no debug data of it is here.`
+		: `${what} in ${binary}, which no file has names for.`;
+}
+
+/** Whether some frames have no names. */
+export function useUnnamed({ names }: Flame): boolean {
+	return useMemo(() => unnamedFlags(names) !== null, [names]);
+}
+
+/** The mark of frames without names; it leads to the page Symbols. */
+export function UnnamedLegend() {
+	return (
+		<a
+			class="unnamed-legend"
+			href={symbolsUrl()}
+			title="Hatched: addresses without names. Symbols says which binaries lack debug data"
+		>
+			<i class="hatch" />
+			without names
+		</a>
+	);
+}

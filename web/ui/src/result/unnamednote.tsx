@@ -1,0 +1,76 @@
+// A selected frame without a name: what it is, and how its binary gets names.
+import { aboutUnnamed } from "../flame/unnamed";
+import { zoomedNode, nameOf, type Flame } from "../flame/layout";
+import type { FlameAction } from "../flame/menu";
+import { copyText } from "../shared/copy";
+import { Copyable } from "../shared/copybutton";
+import {
+	binariesIn,
+	type Binary,
+	binaryNamed,
+	symbolsUrl,
+	unnamedOf,
+	uploadCommand,
+} from "../shared/symbols";
+import type { UrlStore } from "../shared/urlstate";
+import "./unnamednote.css";
+
+/** The filter of the page Symbols for a binary: its build id if the answer says it, else its name. */
+const filterOf = (binaries: Binary[], base: string): string =>
+	binaryNamed(binaries, base)?.id ?? base;
+
+const commandOf = (binaries: Binary[], base: string): string =>
+	uploadCommand(binaryNamed(binaries, base)?.path ?? base, document.baseURI);
+
+/** The menu entries of frames without names. */
+export function unnamedActions(binaries: Binary[], store: UrlStore): FlameAction[] {
+	const when = (name: string) => unnamedOf(name)?.file ?? false;
+	const binary = (name: string) => unnamedOf(name)!.binary;
+	return [
+		{
+			label: "Symbols of this binary",
+			hint: "The page Symbols: whether its debug data is here, and how it gets here",
+			when,
+			run: (name) =>
+				store.go("symbols", new URLSearchParams({ filter: filterOf(binaries, binary(name)) })),
+		},
+		{
+			label: "Copy the command that uploads its symbols",
+			hint: "epitool debuginfo upload, for the machine that has the binary",
+			when,
+			run: (name) => void copyText(commandOf(binaries, binary(name))),
+		},
+	];
+}
+
+/** The function that a result is about: the one between callers and callees, picked, or zoomed. */
+export function selectedName(of: {
+	fn: string;
+	pick: string;
+	flame: Flame | null;
+	zoom: string;
+}): string {
+	if (of.fn || of.pick) return of.fn || of.pick;
+	return of.flame && of.zoom ? (nameOf(of.flame, zoomedNode(of.flame, of.zoom)) ?? "") : "";
+}
+
+export function UnnamedNote({ name, infos }: { name: string; infos: string[] }) {
+	const unnamed = unnamedOf(name);
+	if (!unnamed) return null;
+	const { binary, file } = unnamed;
+	const binaries = binariesIn(infos);
+	return (
+		<div class="unnamed-note" role="note">
+			<span class="unnamed-what">
+				<i class="hatch" />
+				<b>{name}</b> {aboutUnnamed(unnamed)}
+			</span>
+			{file && (
+				<>
+					<a href={symbolsUrl(filterOf(binaries, binary))}>Symbols of {binary}</a>
+					<Copyable text={commandOf(binaries, binary)} what="the command" />
+				</>
+			)}
+		</div>
+	);
+}

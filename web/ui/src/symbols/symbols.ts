@@ -1,0 +1,188 @@
+// Binaries and their debug data as the API gives them, and what the page Symbols says of them.
+import { unnamedOf } from "../shared/symbols";
+
+export type State =
+	| "named"
+	| "uploading"
+	| "queued"
+	| "extracting"
+	| "failed"
+	| "missing"
+	| "unknown";
+
+/** Keys that the server does not know are left out. */
+export interface Binary {
+	id?: string;
+	/** "": profiles name no build id. */
+	kind?: "gnu" | "go" | "file" | "";
+	path?: string;
+	jobs?: string[];
+	/** Distinct addresses without names in stored profiles. */
+	addresses?: number;
+	state: State;
+	/** Why it failed. */
+	why?: string;
+	quality?: "dwarf" | "lines" | "symbols" | "nothing";
+	content?: "full" | "no_text" | "stripped";
+	origin?: "upload" | "debuginfod" | "directory";
+	indexBytes?: number;
+	sourceBytes?: number;
+	/** RFC 3339. */
+	addedAt?: string;
+	usedAt?: string;
+	againAt?: string;
+}
+
+export interface Symbols {
+	enabled: boolean;
+	uploadEnabled: boolean;
+	bytes: number;
+	/** 0: no limit. */
+	bytesMax: number;
+	debuginfod?: string[];
+	directories?: string[];
+	binaries: Binary[];
+}
+
+const UNDER_WAY: State[] = ["uploading", "queued", "extracting"];
+
+/** Whether it has names: not so if a file was read that has none. */
+export const isNamed = (b: Binary): boolean => b.state === "named" && b.quality !== "nothing";
+
+export const isUnderWay = (b: Binary): boolean => UNDER_WAY.includes(b.state);
+
+export const underWay = (s: Symbols | null): boolean => s?.binaries.some(isUnderWay) ?? false;
+
+/** The same binary in every answer. */
+export const keyOf = (b: Binary): string => (b.id ? `${b.kind}:${b.id}` : `path:${b.path}`);
+
+export const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+export const dirOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);
+
+/** What it is called in a sentence. */
+export const nameOf = (b: Binary): string =>
+	baseOf(b.path ?? "") || (b.id ? `build id ${shortId(b.id)}` : "this binary");
+
+const SHORT = 12;
+export const shortId = (id: string): string => (id.length > SHORT + 2 ? id.slice(0, SHORT) + "…" : id);
+
+export interface Totals {
+	seen: number;
+	named: number;
+	unnamed: number;
+	addresses: number;
+}
+
+export function totalsOf(binaries: Binary[]): Totals {
+	const named = binaries.filter(isNamed).length;
+	return {
+		seen: binaries.length,
+		named,
+		unnamed: binaries.length - named,
+		addresses: binaries.reduce((n, b) => n + (b.addresses ?? 0), 0),
+	};
+}
+
+export interface Chip {
+	text: string;
+	/** The class of the badge. */
+	mark: "up" | "down" | "wait" | "";
+	/** A sentence. */
+	hint: string;
+	/** Sorts: what needs somebody comes first. */
+	rank: number;
+}
+
+const QUALITY: Record<NonNullable<Binary["quality"]>, Chip> = {
+	dwarf: {
+		text: "DWARF",
+		mark: "up",
+		hint: "Functions, files, lines and inlined calls are known.",
+		rank: 8,
+	},
+	lines: {
+		text: "Go line table",
+		mark: "up",
+		hint: "Functions, files and lines are known, from Go's own line table.",
+		rank: 7,
+	},
+	symbols: {
+		text: "symbols only",
+		mark: "wait",
+		hint: "Functions are known, without files, lines and inlined calls: a file with DWARF has them.",
+		rank: 6,
+	},
+	nothing: {
+		text: "no names",
+		mark: "down",
+		hint: "The file that came has neither symbols nor DWARF: it is stripped.",
+		rank: 1,
+	},
+};
+
+const STATES: Record<Exclude<State, "named">, Chip> = {
+	failed: { text: "failed", mark: "down", hint: "Its file could not be read", rank: 0 },
+	missing: {
+		text: "missing",
+		mark: "down",
+		hint: "Everyone who was asked for its debug data has none.",
+		rank: 2,
+	},
+	unknown: {
+		text: "unknown",
+		mark: "",
+		hint: "Nobody was asked for its debug data yet, or nobody has answered.",
+		rank: 3,
+	},
+	uploading: { text: "uploading", mark: "wait", hint: "Its file is on its way.", rank: 4 },
+	queued: { text: "queued", mark: "wait", hint: "Its file is here, and is read soon.", rank: 4 },
+	extracting: { text: "extracting", mark: "wait", hint: "Its file is being read.", rank: 5 },
+};
+
+export function chipOf(b: Binary): Chip {
+	if (b.state === "named")
+		return QUALITY[b.quality ?? "dwarf"] ?? { text: b.state, mark: "up", hint: "", rank: 8 };
+	const chip = STATES[b.state] ?? { text: String(b.state), mark: "", hint: "", rank: 3 };
+	if (b.state !== "failed") return chip;
+	return { ...chip, hint: b.why ? `${chip.hint}: ${b.why}` : `${chip.hint}.` };
+}
+
+/** Whether a better file would help. */
+export const wantsFile = (b: Binary): boolean =>
+	!isUnderWay(b) && !(b.state === "named" && (b.quality === "dwarf" || b.quality === "lines"));
+
+const ORIGINS: Record<string, string> = {
+	upload: "upload",
+	debuginfod: "debuginfod",
+	directory: "directory",
+};
+export const originOf = (b: Binary): string => (b.origin ? (ORIGINS[b.origin] ?? b.origin) : "");
+
+const CONTENT: Record<string, string> = {
+	full: "the whole file",
+	no_text: "debug data without code",
+	stripped: "a stripped file",
+};
+export const contentOf = (b: Binary): string => (b.content ? (CONTENT[b.content] ?? b.content) : "");
+
+const KINDS: Record<string, string> = {
+	gnu: "GNU build id",
+	go: "Go build id",
+	file: "file id",
+};
+export const kindOf = (b: Binary): string => KINDS[b.kind ?? ""] ?? "build id";
+
+/** The text that the filter's words are looked for in, in lower case. */
+export function filterText(b: Binary): string {
+	const chip = chipOf(b);
+	return [b.path, b.id, ...(b.jobs ?? []), chip.text, b.why, originOf(b)].join(" ").toLowerCase();
+}
+
+/** What the filter is for a frame without a name: the binary in it. */
+export const filterOf = (text: string): string => unnamedOf(text.trim())?.binary || text;
+
+/** The lines of the configuration that have the server look for debug data by itself. */
+export const LOOK_CONFIG = `debuginfod:
+  - url: https://debuginfod.example
+debug_directories: [/usr/lib/debug]
+`;
