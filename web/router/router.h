@@ -52,9 +52,15 @@ enum route_flags {
 	ROUTE_SLOW = 128, /* may take or wait long: some workers never run it */
 	ROUTE_CHANGES = 256, /* changes something: 403 for pages of other sites */
 	ROUTE_ANY_HOST = 512, /* answers to any name, even with --web.allowed-host */
+	ROUTE_PIECES = 1024, /* the handler reads a long body by http_read */
 };
 
 typedef void route_fn(struct web *w, struct http_in *in, struct http_out *out);
+/*
+ * On the head of a request that may be called, on the receiving thread: it must not wait. False:
+ * *out is the answer. May set in->body_bytes_max.
+ */
+typedef bool route_admit_fn(struct web *w, struct http_in *in, struct http_out *out);
 
 struct route {
 	unsigned methods; /* enum http_method */
@@ -62,6 +68,7 @@ struct route {
 	route_fn *fn;
 	unsigned flags;
 	const char *help;
+	route_admit_fn *admit; /* NULL: every request */
 };
 
 /*
