@@ -1,6 +1,7 @@
 /* Readers of indexes: one mapping for all readers of an index, freed by the last. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -124,6 +125,8 @@ enum err_code entry_remove_index(struct debuginfo_store *s, struct entry *e, str
 		e->mapped->entry = NULL;
 	e->mapped = NULL;
 	e->present = e->unsynced = false;
+	entry_set_path(s, e, NULL);
+	atomic_fetch_add(&s->generation, 1);
 	s->bytes -= e->file_bytes;
 	e->file_bytes = e->index_bytes = e->source_bytes = 0;
 	e->stamp.used_s = 0;
@@ -142,6 +145,11 @@ void debuginfo_drop(struct debuginfo_store *s, struct debuginfo_index *x)
 	else if (e)
 		entry_tidy(s, e);
 	mutex_unlock(&s->lock);
+}
+
+uint64_t debuginfo_generation(const struct debuginfo_store *s)
+{
+	return atomic_load(&s->generation);
 }
 
 void evict(struct debuginfo_store *s, const struct entry *keep)

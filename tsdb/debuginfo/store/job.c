@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -77,6 +78,7 @@ enum err_code debuginfo_job_next(
 		j->kind = e->waiting_kind;
 		j->origin = e->waiting_origin;
 		j->source_bytes = e->waiting_bytes;
+		path_clean(str_of(e->waiting_path ? e->waiting_path : ""), j->path);
 	}
 	mutex_unlock(&s->lock);
 	if (!e) {
@@ -95,13 +97,35 @@ enum err_code debuginfo_job_next(
 	return ERR_OK;
 }
 
-enum err_code debuginfo_job_begin(struct debuginfo_store *s, const struct debuginfo_id *id,
-	enum debuginfo_kind kind, enum debuginfo_origin origin, int in_fd, struct debuginfo_job **out,
-	struct err *err)
+/* The entry waits for the job. */
+static enum err_code job_admit(struct debuginfo_job *j, struct err *err)
 {
-	struct debuginfo_job *j = calloc(1, sizeof(*j));
+	struct debuginfo_store *s = j->store;
 	const char *reason;
 	struct entry *e;
+	enum err_code rc;
+
+	mutex_assert_held(&s->lock);
+	if ((rc = entry_make(s, &j->id, true, &e, err)))
+		return rc;
+	if (!entry_wants(s, e, j->kind, false, &reason))
+		rc = err_set(err, ERR_EXISTS, "%s", reason);
+	else
+		rc = path_copy(j->path, &e->waiting_path, err);
+	if (rc) {
+		entry_tidy(s, e);
+		return rc;
+	}
+	e->waiting = WAITING_JOB;
+	s->jobs_n++;
+	return ERR_OK;
+}
+
+enum err_code debuginfo_job_begin(struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, enum debuginfo_origin origin, struct str path, int in_fd,
+	struct debuginfo_job **out, struct err *err)
+{
+	struct debuginfo_job *j = calloc(1, sizeof(*j));
 	struct stat st;
 	enum err_code rc;
 
@@ -112,21 +136,16 @@ enum err_code debuginfo_job_begin(struct debuginfo_store *s, const struct debugi
 	*j = (struct debuginfo_job){
 		.store = s, .id = *id, .kind = kind, .origin = origin, .in_fd = in_fd, .out_fd = -1
 	};
+	path_clean(path, j->path);
 	if (!(rc = fstat(in_fd, &st) ? err_errno(err, errno, "input") : ERR_OK)) {
 		j->source_bytes = (uint64_t)st.st_size;
 		rc = tmp_open(s, &j->tmp, &j->out_fd, err);
 	}
-	mutex_lock(&s->lock);
-	if (!rc && !(rc = entry_make(s, id, true, &e, err))) {
-		if (entry_wants(s, e, kind, &reason)) {
-			e->waiting = WAITING_JOB;
-			s->jobs_n++;
-		} else {
-			entry_tidy(s, e);
-			rc = err_set(err, ERR_EXISTS, "%s", reason);
-		}
+	if (!rc) {
+		mutex_lock(&s->lock);
+		rc = job_admit(j, err);
+		mutex_unlock(&s->lock);
 	}
-	mutex_unlock(&s->lock);
 	if (rc)
 		job_free(j);
 	else
@@ -152,6 +171,7 @@ static void job_leave(struct debuginfo_job *j, struct entry *e, bool again)
 		if ((path = path_of_queued(s, &j->id, j->kind, j->origin)))
 			(void)!s->fs->ops->unlink(s->fs, path, NULL);
 		free(path);
+		waiting_path_remove(s, &j->id, j->kind, j->origin);
 		s->uploads_bytes -= e->waiting_bytes;
 		e->waiting_bytes = 0;
 	}
@@ -192,10 +212,10 @@ static enum err_code job_write_footer(struct debuginfo_job *j, struct footer *f,
 	f->index_bytes = (uint64_t)st.st_size;
 	if (!f->index_bytes)
 		return err_set(err, ERR_INVALID, "index is empty");
-	if (max && f->index_bytes + FOOTER_BYTES > max)
+	if (max && f->index_bytes + footer_bytes(f) > max)
 		return err_set(err, ERR_LIMIT, "index is %llu bytes, limit of all %llu",
 			(unsigned long long)f->index_bytes, (unsigned long long)max);
-	if ((rc = space_check(j->store, FOOTER_BYTES, err)))
+	if ((rc = space_check(j->store, footer_bytes(f), err)))
 		return rc;
 	footer_add(&b, &j->id, f);
 	rc = buf_failed(&b) ? err_nomem(err, "index") :
@@ -209,7 +229,7 @@ static enum err_code job_place(
 	struct debuginfo_job *j, struct entry *e, const struct footer *f, struct err *err)
 {
 	struct debuginfo_store *s = j->store;
-	char *path;
+	char *path, *source;
 	enum err_code rc;
 
 	mutex_assert_held(&s->lock);
@@ -217,12 +237,17 @@ static enum err_code job_place(
 		entry_set_tried(s, e, j->kind, STR(""));
 		return err_set(err, ERR_EXISTS, "no better than the symbols that are there");
 	}
-	if (!(path = path_of_index(s, &j->id)))
-		return err_nomem(err, "path");
-	rc = s->fs->ops->rename(s->fs, j->tmp, path, err);
-	free(path);
-	if (rc)
+	if ((rc = path_copy(f->path, &source, err)))
 		return rc;
+	if (!(path = path_of_index(s, &j->id)))
+		rc = err_nomem(err, "path");
+	else
+		rc = s->fs->ops->rename(s->fs, j->tmp, path, err);
+	free(path);
+	if (rc) {
+		free(source);
+		return rc;
+	}
 	if (e->mapped)
 		e->mapped->entry = NULL;
 	e->mapped = NULL;
@@ -232,12 +257,14 @@ static enum err_code job_place(
 	e->origin = f->origin;
 	e->quality = f->quality;
 	e->index_bytes = f->index_bytes;
-	e->file_bytes = f->index_bytes + FOOTER_BYTES;
+	e->file_bytes = f->index_bytes + footer_bytes(f);
 	e->source_bytes = f->source_bytes;
 	e->added_s = e->stamp.used_s = f->added_s;
 	e->stamp.missing_end_s = e->stamp.again_s = 0;
+	entry_set_path(s, e, source);
 	s->bytes += e->file_bytes;
 	s->stamps_changed = true;
+	atomic_fetch_add(&s->generation, 1);
 	return ERR_OK;
 }
 
@@ -254,13 +281,16 @@ enum err_code debuginfo_job_publish(
 	struct entry *e;
 	enum err_code rc;
 
+	mutex_lock(&s->lock);
+	e = entry_find(s, &j->id);
+	path_clean(str_of(j->path[0] || !e->path ? j->path : e->path), f.path);
+	mutex_unlock(&s->lock);
 	if ((rc = job_write_footer(j, &f, &own))) {
 		own.code = rc;
 		debuginfo_job_fail(j, &own);
 		return err_set(err, rc, "publish: %s", own.msg);
 	}
 	mutex_lock(&s->lock);
-	e = entry_find(s, &j->id);
 	rc = job_place(j, e, &f, &own);
 	mutex_unlock(&s->lock);
 	if (!rc)

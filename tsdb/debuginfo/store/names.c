@@ -42,15 +42,32 @@ char *path_of_index(const struct debuginfo_store *s, const struct debuginfo_id *
 	return path_end(&b);
 }
 
-char *path_of_queued(const struct debuginfo_store *s, const struct debuginfo_id *id,
-	enum debuginfo_kind kind, enum debuginfo_origin origin)
+/* Suffixes: an upload, and the path of its file. */
+static const char *const queued_words[] = { "queued", "path" };
+enum queued_word { QUEUED_FILE, QUEUED_PATH, QUEUED_WORDS };
+
+static char *path_of_word(const struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, enum debuginfo_origin origin, enum queued_word word)
 {
 	struct buf b = { 0 };
 
 	buf_printf(&b, "%s/", s->dir);
 	debuginfo_id_stem(id, &b);
-	buf_printf(&b, ".%s.%s.queued", debuginfo_kinds[kind], debuginfo_origins[origin]);
+	buf_printf(
+		&b, ".%s.%s.%s", debuginfo_kinds[kind], debuginfo_origins[origin], queued_words[word]);
 	return path_end(&b);
+}
+
+char *path_of_queued(const struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, enum debuginfo_origin origin)
+{
+	return path_of_word(s, id, kind, origin, QUEUED_FILE);
+}
+
+char *path_of_waiting_path(const struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, enum debuginfo_origin origin)
+{
+	return path_of_word(s, id, kind, origin, QUEUED_PATH);
 }
 
 /* Cuts *s behind its last point; gives the number of that word in the table, or n. */
@@ -70,17 +87,17 @@ static size_t last_word(struct str *s, const char *const *words, size_t n)
 }
 
 bool queued_name_parse(struct str name, struct debuginfo_id *id, enum debuginfo_kind *kind,
-	enum debuginfo_origin *origin)
+	enum debuginfo_origin *origin, bool *of_path)
 {
-	static const char *const queued[] = { "queued" };
-	size_t k, o;
+	size_t word = last_word(&name, queued_words, QUEUED_WORDS), k, o;
 
-	if (last_word(&name, queued, 1) ||
+	if (word == QUEUED_WORDS ||
 		(o = last_word(&name, debuginfo_origins, DEBUGINFO_ORIGINS)) == DEBUGINFO_ORIGINS ||
 		(k = last_word(&name, debuginfo_kinds, DEBUGINFO_KINDS)) == DEBUGINFO_KINDS)
 		return false;
 	*kind = (enum debuginfo_kind)k;
 	*origin = (enum debuginfo_origin)o;
+	*of_path = word == QUEUED_PATH;
 	return debuginfo_id_of_stem(name, id);
 }
 
@@ -126,6 +143,7 @@ void footer_add(struct buf *out, const struct debuginfo_id *id, const struct foo
 {
 	size_t start = out->len;
 
+	buf_add_cstr(out, f->path);
 	buf_add_str(out, MAGIC);
 	buf_add_u64be(out, hash_bytes(id, sizeof(*id), 0));
 	buf_add_u64be(out, f->index_bytes);
@@ -134,28 +152,23 @@ void footer_add(struct buf *out, const struct debuginfo_id *id, const struct foo
 	buf_add_u32be(out, f->kind);
 	buf_add_u32be(out, f->origin);
 	buf_add_u32be(out, f->quality);
+	buf_add_u32be(out, (uint32_t)strlen(f->path));
 	if (!buf_failed(out))
 		buf_add_u64be(out, hash_bytes(out->ptr + start, out->len - start, 0));
 }
 
-enum err_code footer_decode(
-	struct str bytes, const struct debuginfo_id *id, struct footer *f, struct err *err)
+static enum err_code footer_values(
+	struct cursor *c, const struct debuginfo_id *id, struct footer *f, struct err *err)
 {
-	struct cursor c = cursor_of(bytes);
-	struct str magic = cursor_bytes(&c, MAGIC.len);
-	uint64_t key = cursor_u64be(&c), added, sum;
+	uint64_t key = cursor_u64be(c), added;
 	uint32_t kind, origin, quality;
 
-	f->index_bytes = cursor_u64be(&c);
-	f->source_bytes = cursor_u64be(&c);
-	added = cursor_u64be(&c);
-	kind = cursor_u32be(&c);
-	origin = cursor_u32be(&c);
-	quality = cursor_u32be(&c);
-	sum = cursor_u64be(&c);
-	if (c.bad || cursor_left(&c) || !str_eq(magic, MAGIC) ||
-		sum != hash_bytes(bytes.ptr, bytes.len - 8, 0))
-		return err_set(err, ERR_CORRUPT, "its end is damaged");
+	f->index_bytes = cursor_u64be(c);
+	f->source_bytes = cursor_u64be(c);
+	added = cursor_u64be(c);
+	kind = cursor_u32be(c);
+	origin = cursor_u32be(c);
+	quality = cursor_u32be(c);
 	if (key != hash_bytes(id, sizeof(*id), 0))
 		return err_set(err, ERR_CORRUPT, "it is of another key");
 	if (kind >= DEBUGINFO_KINDS || origin >= DEBUGINFO_ORIGINS || quality >= DEBUGINFO_QUALITIES ||
@@ -166,4 +179,29 @@ enum err_code footer_decode(
 	f->quality = (enum debuginfo_quality)quality;
 	f->added_s = (int64_t)added;
 	return ERR_OK;
+}
+
+enum err_code footer_decode(
+	struct str bytes, const struct debuginfo_id *id, struct footer *f, struct err *err)
+{
+	struct cursor c, end;
+	struct str path, clean;
+	uint32_t path_bytes;
+
+	if (bytes.len < FOOTER_BYTES)
+		return err_set(err, ERR_CORRUPT, "it is too short");
+	end = cursor_of((struct str){ bytes.ptr + bytes.len - 12, 12 });
+	path_bytes = cursor_u32be(&end);
+	if (path_bytes > DEBUGINFO_PATH_BYTES_MAX || path_bytes > bytes.len - FOOTER_BYTES)
+		return err_set(err, ERR_CORRUPT, "its end is damaged");
+	path = (struct str){ bytes.ptr + bytes.len - FOOTER_BYTES - path_bytes, path_bytes };
+	c = cursor_of((struct str){ path.ptr + path.len, FOOTER_BYTES });
+	if (!str_eq(cursor_bytes(&c, MAGIC.len), MAGIC) ||
+		cursor_u64be(&end) != hash_bytes(path.ptr, path.len + FOOTER_BYTES - 8, 0))
+		return err_set(err, ERR_CORRUPT, "its end is damaged");
+	path_clean(path, f->path);
+	clean = str_of(f->path);
+	if (!str_eq(clean, path)) /* no store writes it */
+		return err_set(err, ERR_CORRUPT, "its end has a bad path");
+	return footer_values(&c, id, f, err);
 }

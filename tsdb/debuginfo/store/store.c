@@ -65,6 +65,10 @@ void entry_tidy(struct debuginfo_store *s, struct entry *e)
 	struct entry **at = bucket_of(s, &e->stamp.id);
 
 	mutex_assert_held(&s->lock);
+	if (!e->waiting) {
+		free(e->waiting_path);
+		e->waiting_path = NULL;
+	}
 	if (e->present || e->waiting || e->stamp.missing_end_s || e->stamp.again_s)
 		return;
 	while (*at != e)
@@ -95,7 +99,7 @@ static enum debuginfo_quality best_of(enum debuginfo_kind kind)
 }
 
 bool entry_wants(const struct debuginfo_store *s, const struct entry *e, enum debuginfo_kind kind,
-	const char **reason)
+	bool patient, const char **reason)
 {
 	if (e && e->waiting) {
 		*reason = e->waiting == WAITING_UPLOAD ? "an upload of it is under way" :
@@ -106,7 +110,7 @@ bool entry_wants(const struct debuginfo_store *s, const struct entry *e, enum de
 		*reason = "as good symbols are there";
 		return false;
 	}
-	if (e && e->stamp.again_s > store_now_s(s) && kind <= e->stamp.tried) {
+	if (e && patient && e->stamp.again_s > store_now_s(s) && kind <= e->stamp.tried) {
 		*reason = e->stamp.why[0] ? "its extraction failed a short time ago" :
 									"it was no better a short time ago";
 		return false;
@@ -122,9 +126,25 @@ bool debuginfo_wants(struct debuginfo_store *s, const struct debuginfo_id *id,
 
 	mutex_lock(&s->lock);
 	uploads_end_idle(s);
-	yes = entry_wants(s, entry_find(s, id), kind, reason);
+	yes = entry_wants(s, entry_find(s, id), kind, true, reason);
 	mutex_unlock(&s->lock);
 	return yes;
+}
+
+bool debuginfo_lacks(struct debuginfo_store *s, const struct debuginfo_id *id)
+{
+	const struct entry *e;
+	int64_t now_s;
+	bool good;
+
+	mutex_lock(&s->lock);
+	now_s = store_now_s(s);
+	e = entry_find(s, id);
+	good = e && e->present && (e->quality == DEBUGINFO_DWARF || e->origin != DEBUGINFO_UPLOAD);
+	good = good ||
+		(e && (e->waiting || e->stamp.missing_end_s > now_s || e->stamp.again_s > now_s));
+	mutex_unlock(&s->lock);
+	return !good;
 }
 
 void debuginfo_set_missing(struct debuginfo_store *s, const struct debuginfo_id *id, int64_t end_s)
@@ -221,9 +241,10 @@ static void stamps_read(struct debuginfo_store *s)
 static enum err_code read_footer(const char *path, const struct debuginfo_id *id, struct footer *f,
 	int64_t *changed_s, struct err *err)
 {
-	char bytes[FOOTER_BYTES];
+	char bytes[FOOTER_BYTES_MAX];
 	struct stat st;
 	enum err_code rc;
+	size_t want;
 	ssize_t n;
 	int fd;
 
@@ -231,17 +252,18 @@ static enum err_code read_footer(const char *path, const struct debuginfo_id *id
 		return rc;
 	if (fstat(fd, &st)) {
 		rc = err_errno(err, errno, "stat %s", path);
-	} else if (st.st_size < FOOTER_BYTES) {
-		rc = err_set(err, ERR_CORRUPT, "%s is too short", path);
-	} else if ((n = pread(fd, bytes, sizeof(bytes), st.st_size - FOOTER_BYTES)) !=
-		(ssize_t)sizeof(bytes)) {
-		rc = err_errno(err, n < 0 ? errno : EIO, "read %s", path);
-	} else if ((rc = footer_decode((struct str){ bytes, sizeof(bytes) }, id, f, err))) {
-		rc = err_wrap(err, rc, "%s", path);
-	} else if (f->index_bytes != (uint64_t)st.st_size - FOOTER_BYTES) {
-		rc = err_set(err, ERR_CORRUPT, "%s has another size", path);
+		goto end;
 	}
 	*changed_s = st.st_mtime;
+	want = st.st_size < FOOTER_BYTES_MAX ? (size_t)st.st_size : FOOTER_BYTES_MAX;
+	n = pread(fd, bytes, want, st.st_size - (off_t)want);
+	if (n != (ssize_t)want)
+		rc = err_errno(err, n < 0 ? errno : EIO, "read %s", path);
+	else if ((rc = footer_decode((struct str){ bytes, want }, id, f, err)))
+		rc = err_wrap(err, rc, "%s", path);
+	else if (f->index_bytes != (uint64_t)st.st_size - footer_bytes(f))
+		rc = err_set(err, ERR_CORRUPT, "%s has another size", path);
+end:
 	close(fd);
 	return rc;
 }
@@ -252,6 +274,7 @@ static enum err_code found_index(
 	struct footer f;
 	struct entry *e;
 	int64_t changed_s = 0;
+	char *source;
 	enum err_code rc;
 
 	if ((rc = read_footer(path, id, &f, &changed_s, err)) == ERR_CORRUPT) {
@@ -262,14 +285,15 @@ static enum err_code found_index(
 		log_warn("debuginfo", "index is not readable", LOG_E(err));
 		return ERR_OK;
 	}
-	if ((rc = entry_make(s, id, true, &e, err)))
+	if ((rc = entry_make(s, id, true, &e, err)) || (rc = path_copy(f.path, &source, err)))
 		return rc;
+	entry_set_path(s, e, source);
 	e->present = true;
 	e->kind = f.kind;
 	e->origin = f.origin;
 	e->quality = f.quality;
 	e->index_bytes = f.index_bytes;
-	e->file_bytes = f.index_bytes + FOOTER_BYTES;
+	e->file_bytes = f.index_bytes + footer_bytes(&f);
 	e->source_bytes = f.source_bytes;
 	e->added_s = f.added_s;
 	e->stamp.used_s = changed_s > 0 ? changed_s : 0; /* until the stamps are read */
@@ -294,7 +318,11 @@ static enum err_code found_queued(struct debuginfo_store *s, const char *path,
 			return s->fs->ops->unlink(s->fs, path, err);
 		s->uploads_bytes -= e->waiting_bytes;
 		s->queued_n--;
+		free(e->waiting_path);
+		e->waiting_path = NULL;
 	}
+	if ((rc = waiting_path_read(s, id, kind, origin, &e->waiting_path, err)))
+		return rc;
 	e->waiting = WAITING_QUEUED;
 	e->waiting_kind = kind;
 	e->waiting_origin = origin;
@@ -305,6 +333,20 @@ static enum err_code found_queued(struct debuginfo_store *s, const char *path,
 	return ERR_OK;
 }
 
+/* A path whose upload is gone is what a crash has left. */
+static enum err_code found_path(struct debuginfo_store *s, const char *path,
+	const struct debuginfo_id *id, enum debuginfo_kind kind, enum debuginfo_origin origin,
+	struct err *err)
+{
+	char *queued = path_of_queued(s, id, kind, origin);
+	bool needed = queued && fs_exists(queued);
+
+	if (!queued)
+		return err_nomem(err, "path");
+	free(queued);
+	return needed ? ERR_OK : s->fs->ops->unlink(s->fs, path, err);
+}
+
 static enum err_code found(
 	struct debuginfo_store *s, struct arena *a, struct str name, struct err *err)
 {
@@ -312,6 +354,7 @@ static enum err_code found(
 	struct debuginfo_id id;
 	enum debuginfo_origin origin;
 	enum debuginfo_kind kind;
+	bool of_path;
 
 	if (!path)
 		return arena_fail(a, "path", err);
@@ -320,8 +363,8 @@ static enum err_code found(
 	if (str_has_suffix(name, STR(".idx")) &&
 			debuginfo_id_of_stem((struct str){ name.ptr, name.len - 4 }, &id))
 		return found_index(s, path, &id, err);
-	if (queued_name_parse(name, &id, &kind, &origin))
-		return found_queued(s, path, &id, kind, origin, err);
+	if (queued_name_parse(name, &id, &kind, &origin, &of_path))
+		return (of_path ? found_path : found_queued)(s, path, &id, kind, origin, err);
 	if (!str_is(name, STAMPS))
 		log_warn("debuginfo", "unknown file", LOG_S("path", path));
 	return ERR_OK;
@@ -369,6 +412,8 @@ static void store_free(struct debuginfo_store *s)
 		for (struct entry *e = s->buckets[i], *next; e; e = next) {
 			assert(!e->mapped);
 			next = e->next;
+			free(e->path);
+			free(e->waiting_path);
 			free(e);
 		}
 	mutex_destroy(&s->lock);
@@ -469,6 +514,8 @@ static void info_of(const struct debuginfo_store *s, const struct entry *e, stru
 		.again_s = failed ? e->stamp.again_s : 0 };
 	if (failed && e->stamp.why[0])
 		out->why = str_dup(a, str_of(e->stamp.why));
+	if (e->path || e->waiting_path)
+		out->path = str_dup(a, str_of(e->path ? e->path : e->waiting_path));
 }
 
 enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a, struct debuginfo_info **v,

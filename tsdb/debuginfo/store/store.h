@@ -83,11 +83,17 @@ void debuginfo_store_tick(struct debuginfo_store *s);
 bool debuginfo_wants(struct debuginfo_store *s, const struct debuginfo_id *id,
 	enum debuginfo_kind kind, const char **reason);
 
+/* Longer paths lose their beginning. */
+#define DEBUGINFO_PATH_BYTES_MAX 255
+
 struct debuginfo_upload;
-/* ERR_EXISTS where debuginfo_wants says no. */
+/*
+ * path: of the file, as its sender says; "": not known. It is kept with the index. ERR_EXISTS where
+ * debuginfo_wants says no.
+ */
 MUST_CHECK enum err_code debuginfo_upload_begin(struct debuginfo_store *s,
 	const struct debuginfo_id *id, enum debuginfo_kind kind, enum debuginfo_origin origin,
-	struct debuginfo_upload **out, struct err *err);
+	struct str path, struct debuginfo_upload **out, struct err *err);
 /* After an error finish fails too. The caller finishes when it has all bytes of the file. */
 MUST_CHECK enum err_code debuginfo_upload_append(
 	struct debuginfo_upload *u, struct str bytes, struct err *err);
@@ -101,6 +107,7 @@ struct debuginfo_job {
 	struct debuginfo_id id;
 	enum debuginfo_kind kind;
 	enum debuginfo_origin origin;
+	char path[DEBUGINFO_PATH_BYTES_MAX + 1];
 	uint64_t source_bytes;
 	int in_fd, out_fd; /* to read; to write the index to, empty */
 	bool queued; /* of the queue, with a file of its own */
@@ -110,10 +117,13 @@ struct debuginfo_job {
 /* The oldest upload in the queue. ERR_NOT_FOUND: there is none that is due. */
 MUST_CHECK enum err_code debuginfo_job_next(
 	struct debuginfo_store *s, struct debuginfo_job **out, struct err *err);
-/* A file that needs no upload. in_fd: the job's, also on an error. ERR_EXISTS: not wanted. */
+/*
+ * A file that needs no upload. in_fd: the job's, also on an error. ERR_EXISTS: not wanted; that an
+ * earlier file failed or was no better a short time ago is no reason.
+ */
 MUST_CHECK enum err_code debuginfo_job_begin(struct debuginfo_store *s,
 	const struct debuginfo_id *id, enum debuginfo_kind kind, enum debuginfo_origin origin,
-	int in_fd, struct debuginfo_job **out, struct err *err);
+	struct str path, int in_fd, struct debuginfo_job **out, struct err *err);
 /*
  * out_fd has the index. ERR_EXISTS: no better than what is there. On ERR_IO and ERR_NOMEM a queued
  * upload stays in the queue, and is due again after again_ns.
@@ -133,9 +143,24 @@ enum debuginfo_quality debuginfo_index_quality(const struct debuginfo_index *x);
 void debuginfo_index_close(struct debuginfo_index *x); /* NULL is fine */
 /* Removes what a reader found damaged, so that it is wanted again. Not what replaced it. */
 void debuginfo_drop(struct debuginfo_store *s, struct debuginfo_index *x);
+/* Rises after each index that was published, evicted or dropped. */
+uint64_t debuginfo_generation(const struct debuginfo_store *s);
+/*
+ * For mappings without a build id: indexes of files with this base name. Returns how many there
+ * are, of which at most max are written.
+ */
+size_t debuginfo_find_name(
+	struct debuginfo_store *s, struct str base_name, struct debuginfo_id *v, size_t max);
 
-/* ---- what no server has ---- */
+/* ---- what is asked for ---- */
 
+/*
+ * True: to be asked of others. Nothing good is there or on its way: at most what somebody uploaded
+ * without debug data. Nobody was asked in vain, and no file failed or was no better, a short time
+ * ago.
+ */
+bool debuginfo_lacks(struct debuginfo_store *s, const struct debuginfo_id *id);
+/* Nobody has it. */
 void debuginfo_set_missing(struct debuginfo_store *s, const struct debuginfo_id *id, int64_t end_s);
 bool debuginfo_is_missing(struct debuginfo_store *s, const struct debuginfo_id *id);
 
@@ -143,7 +168,8 @@ bool debuginfo_is_missing(struct debuginfo_store *s, const struct debuginfo_id *
 
 struct debuginfo_info {
 	struct debuginfo_id id;
-	bool present; /* the next six are set */
+	struct str path; /* "": not known */
+	bool present; /* the next seven are set */
 	enum debuginfo_kind kind;
 	enum debuginfo_origin origin;
 	enum debuginfo_quality quality;

@@ -21,6 +21,7 @@ struct debuginfo_upload {
 	struct debuginfo_id id;
 	enum debuginfo_kind kind;
 	enum debuginfo_origin origin;
+	char path[DEBUGINFO_PATH_BYTES_MAX + 1];
 	int fd;
 	char *tmp;
 	uint64_t bytes, looked_bytes;
@@ -83,10 +84,15 @@ static enum err_code upload_admit(struct debuginfo_upload *u, struct err *err)
 			(unsigned long long)s->uploads_bytes, (unsigned long long)s->o.uploads_bytes_max);
 	if ((rc = entry_make(s, &u->id, true, &u->entry, err)))
 		return rc;
-	if (!entry_wants(s, u->entry, u->kind, &reason)) {
+	if (!entry_wants(s, u->entry, u->kind, true, &reason)) {
 		entry_tidy(s, u->entry);
 		u->entry = NULL;
 		return err_set(err, ERR_EXISTS, "%s", reason);
+	}
+	if ((rc = path_copy(u->path, &u->entry->waiting_path, err))) {
+		entry_tidy(s, u->entry);
+		u->entry = NULL;
+		return rc;
 	}
 	u->entry->waiting = WAITING_UPLOAD;
 	u->entry->waiting_kind = u->kind;
@@ -98,8 +104,8 @@ static enum err_code upload_admit(struct debuginfo_upload *u, struct err *err)
 }
 
 enum err_code debuginfo_upload_begin(struct debuginfo_store *s, const struct debuginfo_id *id,
-	enum debuginfo_kind kind, enum debuginfo_origin origin, struct debuginfo_upload **out,
-	struct err *err)
+	enum debuginfo_kind kind, enum debuginfo_origin origin, struct str path,
+	struct debuginfo_upload **out, struct err *err)
 {
 	struct debuginfo_upload *u = calloc(1, sizeof(*u));
 	enum err_code rc;
@@ -113,6 +119,7 @@ enum err_code debuginfo_upload_begin(struct debuginfo_store *s, const struct deb
 		.fd = -1,
 		.progress_ns = clock_monotonic_ns(),
 		.busy = true };
+	path_clean(path, u->path);
 	mutex_lock(&s->lock);
 	rc = upload_admit(u, err);
 	mutex_unlock(&s->lock);
@@ -212,7 +219,11 @@ static enum err_code upload_queue(struct debuginfo_upload *u, struct err *err)
 		return err_nomem(err, "path");
 	rc = s->fs->ops->sync(s->fs, u->fd, err);
 	if (!rc)
+		rc = waiting_path_write(s, &u->id, u->kind, u->origin, u->path, err);
+	if (!rc)
 		rc = upload_name(u, path, err);
+	if (rc)
+		waiting_path_remove(s, &u->id, u->kind, u->origin);
 	free(path);
 	if (rc)
 		return rc;

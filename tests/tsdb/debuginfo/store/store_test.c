@@ -2,95 +2,16 @@
  * The store of debug data: what is wanted, limits, replacing, eviction, readers, restarts, failing
  * disks, and kill -9 at any moment.
  */
-#include "tsdb/debuginfo/store/store.h"
-
-#include <fcntl.h>
 #include <signal.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "tests/check.h"
 #include "tests/failing_fs.h"
+#include "tests/tsdb/debuginfo/store/world.h"
 
-#define T0_S 1700000000
-
-static int64_t now_s = T0_S;
-
-static int64_t fixed_now(void)
-{
-	return now_s * NS_PER_S;
-}
-
-static const struct debuginfo_options plain = { .now_ns = fixed_now, .idle_ns = NS_PER_HOUR };
-
-static char *dir_new(void)
-{
-	static char dir[64];
-
-	now_s = T0_S;
-	snprintf(dir, sizeof(dir), "/tmp/epi_dbgstore_XXXXXX");
-	return mkdtemp(dir);
-}
-
-static void dir_gone(const char *dir)
-{
-	CHECK(!fs_remove_tree(&fs_posix, dir, NULL));
-}
-
-static struct debuginfo_id gnu(const char *text)
-{
-	struct debuginfo_id id;
-
-	if (debuginfo_id_init(&id, DEBUGINFO_GNU, str_of(text), NULL))
-		abort();
-	return id;
-}
-
-static enum err_code upload(struct debuginfo_store *s, const char *text, enum debuginfo_kind kind,
-	const char *bytes, struct err *err)
-{
-	struct debuginfo_id id = gnu(text);
-	struct debuginfo_upload *u;
-	enum err_code rc;
-
-	if ((rc = debuginfo_upload_begin(s, &id, kind, DEBUGINFO_UPLOAD, &u, err)))
-		return rc;
-	if ((rc = debuginfo_upload_append(u, str_of(bytes), err))) {
-		debuginfo_upload_cancel(u);
-		return rc;
-	}
-	return debuginfo_upload_finish(u, err);
-}
-
-/* The next of the queue becomes an index of these bytes. */
-static enum err_code extract(
-	struct debuginfo_store *s, const char *index, enum debuginfo_quality q, struct err *err)
-{
-	struct debuginfo_job *j;
-	enum err_code rc;
-
-	if ((rc = debuginfo_job_next(s, &j, err)))
-		return rc;
-	if (write(j->out_fd, index, strlen(index)) != (ssize_t)strlen(index))
-		abort();
-	return debuginfo_job_publish(j, q, err);
-}
-
-static const char *wants(struct debuginfo_store *s, const char *text, enum debuginfo_kind kind)
-{
-	static char out[100];
-	struct debuginfo_id id = gnu(text);
-	const char *reason;
-	bool yes = debuginfo_wants(s, &id, kind, &reason);
-
-	snprintf(out, sizeof(out), "%s: %s", yes ? "yes" : "no", reason);
-	return out;
-}
-
-#define CHECK_WANTS(s, text, kind, want) CHECK_STR(str_of(wants(s, text, kind)), want)
-
+/* want NULL: there is none. */
 static void check_index(struct debuginfo_store *s, const char *text, const char *want)
 {
 	struct debuginfo_id id = gnu(text);
@@ -104,20 +25,6 @@ static void check_index(struct debuginfo_store *s, const char *text, const char 
 	REQUIRE_OK(debuginfo_open(s, &id, &x, &err), &err);
 	CHECK_STR(debuginfo_index_bytes(x), want);
 	debuginfo_index_close(x);
-}
-
-static size_t files_in(const char *dir, const char *suffix)
-{
-	struct str *names;
-	struct arena a;
-	size_t n = 0, found = 0;
-
-	arena_init(&a, 0);
-	if (!fs_list(dir, &a, &names, &n, NULL))
-		for (size_t i = 0; i < n; i++)
-			found += str_has_suffix(names[i], str_of(suffix));
-	arena_release(&a);
-	return found;
 }
 
 TEST(keys)
@@ -215,13 +122,13 @@ TEST(limits)
 	o.file_bytes_max = 10;
 	o.uploads_bytes_max = 15;
 	o.uploads_max = 2;
-	o.bytes_max = 200;
+	o.bytes_max = 210;
 	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &o, &s, &err), &err);
 	CHECK_ERR(upload(s, "aa", DEBUGINFO_FULL, "12345678901", &err), &err, ERR_LIMIT,
 		"upload is more than 10 bytes");
 	CHECK_ERR(upload(s, "aa", DEBUGINFO_FULL, "", &err), &err, ERR_INVALID, "upload is empty");
-	REQUIRE_OK(debuginfo_upload_begin(s, &id, DEBUGINFO_FULL, DEBUGINFO_UPLOAD, &u, &err), &err);
-	REQUIRE_OK(debuginfo_upload_begin(s, &other, DEBUGINFO_FULL, DEBUGINFO_UPLOAD, &v, &err), &err);
+	REQUIRE_OK(begin(s, &id, &u, &err), &err);
+	REQUIRE_OK(begin(s, &other, &v, &err), &err);
 	CHECK_ERR(upload(s, "cc", DEBUGINFO_FULL, "1", &err), &err, ERR_UNAVAILABLE,
 		"2 uploads are under way, limit 2");
 	CHECK_ERR(upload(s, "aa", DEBUGINFO_FULL, "1", &err), &err, ERR_UNAVAILABLE,
@@ -241,7 +148,7 @@ TEST(limits)
 				  "12345678901234567890123456789012345678901234567890"
 				  "12345678901234567890123456789012345678901234567890",
 				  DEBUGINFO_DWARF, &err),
-		&err, ERR_LIMIT, "publish: index is 150 bytes, limit of all 200");
+		&err, ERR_LIMIT, "publish: index is 150 bytes, limit of all 210");
 	CHECK_WANTS(s, "bb", DEBUGINFO_FULL, "no: its extraction failed a short time ago");
 	CHECK_INT(files_in(dir, ".queued") + files_in(dir, ".tmp"), 0);
 	debuginfo_store_close(s);
@@ -250,7 +157,7 @@ TEST(limits)
 	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &o, &s, &err), &err);
 	CHECK_WANTS(s, "bb", DEBUGINFO_FULL, "no: its extraction failed a short time ago");
 	other = gnu("cc");
-	REQUIRE_OK(debuginfo_upload_begin(s, &other, DEBUGINFO_FULL, DEBUGINFO_UPLOAD, &v, &err), &err);
+	REQUIRE_OK(begin(s, &other, &v, &err), &err);
 	usleep(10);
 	debuginfo_store_tick(s);
 	CHECK_INT(files_in(dir, ".tmp"), 0);
@@ -262,13 +169,13 @@ TEST(limits)
 	dir_gone(dir);
 }
 
-/* Three indexes of 100 bytes each with their ends. */
+/* 100 bytes with their end: the path /bin/KEY and 64 bytes. */
 static void add_index(struct debuginfo_store *s, const char *text)
 {
-	char index[41] = { 0 };
+	char index[30] = { 0 };
 	struct err err;
 
-	memset(index, text[0], 40);
+	memset(index, text[0], 29);
 	CHECK_OK(upload(s, text, DEBUGINFO_FULL, "elf", &err), &err);
 	CHECK_OK(extract(s, index, DEBUGINFO_DWARF, &err), &err);
 	now_s++;
@@ -301,14 +208,14 @@ TEST(the_least_recently_used_goes)
 	add_index(s, "dd");
 	CHECK(!debuginfo_is_missing(s, &d));
 	check_index(s, "bb", NULL);
-	check_index(s, "cc", "cccccccccccccccccccccccccccccccccccccccc");
+	check_index(s, "cc", "ccccccccccccccccccccccccccccc");
 	now_s++;
-	check_index(s, "dd", "dddddddddddddddddddddddddddddddddddddddd");
+	check_index(s, "dd", "ddddddddddddddddddddddddddddd");
 	now_s++;
-	check_index(s, "cc", "cccccccccccccccccccccccccccccccccccccccc");
+	check_index(s, "cc", "ccccccccccccccccccccccccccccc");
 	add_index(s, "ee");
 	check_index(s, "aa", NULL); /* but its reader */
-	CHECK_STR(debuginfo_index_bytes(x), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	CHECK_STR(debuginfo_index_bytes(x), "aaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 	debuginfo_drop(s, x); /* it is gone already */
 	debuginfo_index_close(x);
 	REQUIRE_OK(debuginfo_open(s, &d, &x, &err), &err);
@@ -319,22 +226,6 @@ TEST(the_least_recently_used_goes)
 	debuginfo_index_close(x);
 	debuginfo_store_close(s);
 	dir_gone(dir);
-}
-
-static void spoil(const char *dir, const char *name, off_t at)
-{
-	char path[128], c;
-	struct stat st;
-	int fd;
-
-	snprintf(path, sizeof(path), "%s/%s", dir, name);
-	fd = open(path, O_RDWR);
-	if (fd < 0 || fstat(fd, &st) || pread(fd, &c, 1, st.st_size + at) != 1)
-		abort();
-	c ^= 4;
-	if (pwrite(fd, &c, 1, st.st_size + at) != 1)
-		abort();
-	close(fd);
 }
 
 TEST(restart)
@@ -354,7 +245,7 @@ TEST(restart)
 	add_index(s, "bb");
 	add_index(s, "cc");
 	CHECK_OK(upload(s, "dd", DEBUGINFO_NO_TEXT, "waits", &err), &err);
-	REQUIRE_OK(debuginfo_upload_begin(s, &id, DEBUGINFO_FULL, DEBUGINFO_UPLOAD, &u, &err), &err);
+	REQUIRE_OK(begin(s, &id, &u, &err), &err);
 	CHECK_OK(debuginfo_upload_append(u, STR("half"), &err), &err);
 	debuginfo_upload_cancel(u);
 	debuginfo_store_close(s);
@@ -369,7 +260,7 @@ TEST(restart)
 	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
 	CHECK_INT(files_in(dir, ".idx"), 1);
 	CHECK_INT(files_in(dir, ".tmp"), 0);
-	check_index(s, "aa", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
+	check_index(s, "aa", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaa");
 	arena_init(&a, 0);
 	REQUIRE_OK(debuginfo_list(s, &a, &v, &n, &err), &err);
 	REQUIRE(n == 2);
@@ -377,11 +268,13 @@ TEST(restart)
 	CHECK_INT(v[0].quality, DEBUGINFO_DWARF);
 	CHECK_INT(v[0].origin, DEBUGINFO_UPLOAD);
 	CHECK_INT(v[0].kind, DEBUGINFO_FULL);
-	CHECK_INT(v[0].index_bytes, 40);
+	CHECK_INT(v[0].index_bytes, 29);
+	CHECK_STR(v[0].path, "/bin/aa");
 	CHECK_INT(v[0].source_bytes, 3);
 	CHECK_INT(v[0].added_s, T0_S);
 	CHECK_INT(v[0].used_s, now_s);
 	CHECK(!v[1].present && v[1].queued);
+	CHECK_STR(v[1].path, "/bin/dd");
 	CHECK_INT(v[1].waiting_bytes, 5);
 	arena_release(&a);
 	CHECK_OK(extract(s, "dd's", DEBUGINFO_DWARF, &err), &err);
@@ -409,7 +302,7 @@ TEST(failing_disk)
 		published = ERR_IO;
 		queued = upload(s, "aa", DEBUGINFO_FULL, "elf", &err);
 		if (queued)
-			CHECK_STR(str_of(err.msg), "no disk");
+			CHECK(str_has_suffix(str_of(err.msg), STR("no disk")));
 		else if ((published = extract(s, "index", DEBUGINFO_DWARF, &err)))
 			CHECK_INT(published, ERR_IO);
 		f.calls_left = 1000;
@@ -425,6 +318,7 @@ TEST(failing_disk)
 		REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
 		check_index(s, "aa", "index");
 		CHECK_INT(files_in(dir, ".tmp"), 0);
+		CHECK_INT(debuginfo_find_name(s, STR("aa"), NULL, 0), 1);
 		debuginfo_store_close(s);
 		dir_gone(dir);
 	}
@@ -460,18 +354,20 @@ static void check_acknowledged(const char *dir, const uint32_t *keys, size_t n)
 	struct arena a;
 	struct err err;
 	size_t infos, k = 0;
-	char text[9];
+	char text[16];
 
 	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
 	CHECK_INT(files_in(dir, ".tmp"), 0);
 	arena_init(&a, 0);
 	REQUIRE_OK(debuginfo_list(s, &a, &v, &infos, &err), &err);
 	for (size_t i = 0; i < n; i++) { /* both ascend */
-		snprintf(text, sizeof(text), "%08x", keys[i]);
-		while (k < infos && !str_is(debuginfo_id_text(&v[k].id), text))
+		snprintf(text, sizeof(text), "/bin/%08x", keys[i]);
+		while (k < infos && !str_is(debuginfo_id_text(&v[k].id), text + 5))
 			k++;
 		if (k == infos || !(v[k].present || v[k].queued))
 			CHECK_FAIL("%s is lost", text);
+		else
+			CHECK_STR(v[k].path, text);
 	}
 	arena_release(&a);
 	debuginfo_store_close(s);

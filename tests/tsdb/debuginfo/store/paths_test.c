@@ -1,0 +1,217 @@
+/*
+ * Paths of the files that indexes are made of, indexes by base name, and what is asked of others.
+ */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tests/check.h"
+#include "tests/tsdb/debuginfo/store/world.h"
+
+/* None: one that is nothing. */
+static struct debuginfo_info info_of(struct debuginfo_store *s, struct arena *a, const char *text)
+{
+	struct debuginfo_id id = gnu(text);
+	struct debuginfo_info *v;
+	struct err err;
+	size_t n = 0;
+
+	CHECK_OK(debuginfo_list(s, a, &v, &n, &err), &err);
+	for (size_t i = 0; i < n; i++)
+		if (debuginfo_id_eq(&v[i].id, &id))
+			return v[i];
+	return (struct debuginfo_info){ 0 };
+}
+
+static void upload_path(struct debuginfo_store *s, const char *text, struct str path)
+{
+	struct debuginfo_id id = gnu(text);
+	struct debuginfo_upload *u;
+	struct err err;
+
+	REQUIRE_OK(
+		debuginfo_upload_begin(s, &id, DEBUGINFO_FULL, DEBUGINFO_UPLOAD, path, &u, &err), &err);
+	CHECK_OK(debuginfo_upload_append(u, STR("elf"), &err), &err);
+	CHECK_OK(debuginfo_upload_finish(u, &err), &err);
+}
+
+/* What a sender says of the path is kept, clean and short. */
+TEST(paths_are_clean)
+{
+	static const struct {
+		struct str path;
+		const char *want;
+	} rows[] = {
+		{ STR("/usr/bin/a b"), "/usr/bin/a b" },
+			{ STR("/\xc3\xa9/x"), "/\xc3\xa9/x" },
+				{ STR("/\xff\xc3\xa9/x"), "/?\?\?/x" },
+					{ STR("/a\n\x7f\0b"), "/a?\?\?b" },
+						{ STR(""), "" },
+					};
+	const char *dir = dir_new();
+	char text[12], longest[600];
+	struct debuginfo_store *s;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
+	for (unsigned i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		snprintf(text, sizeof(text), "aa%02x", i);
+		upload_path(s, text, rows[i].path);
+		CHECK_STR(info_of(s, &a, text).path, rows[i].want);
+	}
+	for (size_t i = 0; i < sizeof(longest); i += 2)
+		memcpy(longest + i, "\xc3\xa9", 2);
+	upload_path(s, "bb", (struct str){ longest, sizeof(longest) });
+	longest[254] = '\0'; /* 127 whole letters */
+	CHECK_STR(info_of(s, &a, "bb").path, longest);
+	arena_release(&a);
+	debuginfo_store_close(s);
+	dir_gone(dir);
+}
+
+TEST(indexes_by_base_name)
+{
+	const char *dir = dir_new();
+	struct debuginfo_id v[2], id = gnu("aa");
+	struct debuginfo_options o = plain;
+	struct debuginfo_store *s;
+	struct debuginfo_index *x;
+	struct arena a;
+	struct err err;
+	uint64_t before;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &o, &s, &err), &err);
+	CHECK_INT(debuginfo_generation(s), 0);
+	upload_path(s, "aa", STR("/usr/bin/x"));
+	upload_path(s, "bb", STR("/opt/x"));
+	upload_path(s, "cc", STR("x"));
+	upload_path(s, "dd", STR("/x/"));
+	CHECK_INT(debuginfo_find_name(s, STR("x"), v, 2), 0); /* none has an index */
+	CHECK_INT(debuginfo_generation(s), 0);
+	debuginfo_store_close(s);
+
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &o, &s, &err), &err);
+	for (int i = 0; i < 4; i++)
+		CHECK_OK(extract(s, "index", DEBUGINFO_SYMBOLS, &err), &err);
+	CHECK_INT(debuginfo_generation(s), 4);
+	CHECK_INT(debuginfo_find_name(s, STR("x"), v, 2), 3);
+	CHECK(v[0].kind == DEBUGINFO_GNU && v[0].len == 2 && v[1].len == 2);
+	CHECK_INT(debuginfo_find_name(s, STR(""), v, 2), 0);
+	CHECK_INT(debuginfo_find_name(s, STR("bin"), v, 2), 0);
+	debuginfo_store_close(s);
+
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &o, &s, &err), &err);
+	CHECK_INT(files_in(dir, ".path"), 0);
+	CHECK_INT(debuginfo_find_name(s, STR("x"), v, 2), 3);
+	before = debuginfo_generation(s);
+	now_s += 7 * 60;
+	upload_path(s, "aa", STR("")); /* better data from somebody who does not know the path */
+	CHECK_OK(extract(s, "better", DEBUGINFO_DWARF, &err), &err);
+	CHECK(debuginfo_generation(s) == before + 1);
+	CHECK_STR(info_of(s, &a, "aa").path, "/usr/bin/x");
+	upload_path(s, "bb", STR("/opt/y"));
+	CHECK_OK(extract(s, "better", DEBUGINFO_DWARF, &err), &err);
+	CHECK_INT(debuginfo_find_name(s, STR("x"), v, 2), 2);
+	CHECK_INT(debuginfo_find_name(s, STR("y"), v, 2), 1);
+	REQUIRE_OK(debuginfo_open(s, &id, &x, &err), &err);
+	debuginfo_drop(s, x);
+	debuginfo_index_close(x);
+	CHECK(debuginfo_generation(s) == before + 3);
+	CHECK_INT(debuginfo_find_name(s, STR("x"), v, 2), 1);
+	debuginfo_store_close(s);
+	spoil(dir, "gnu-bb.idx", -70); /* in its path */
+	o.bytes_max = 80;
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &o, &s, &err), &err);
+	CHECK_INT(debuginfo_find_name(s, STR("y"), v, 2), 0);
+	CHECK(debuginfo_generation(s) > 0); /* one was evicted */
+	debuginfo_store_close(s);
+	arena_release(&a);
+	dir_gone(dir);
+}
+
+/* The path beside a queued upload: damaged, or left alone by a crash. */
+TEST(path_files)
+{
+	const char *dir = dir_new();
+	struct debuginfo_store *s;
+	char path[128];
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
+	upload_path(s, "aa", STR("/usr/bin/x"));
+	upload_path(s, "bb", STR("/usr/bin/y"));
+	debuginfo_store_close(s);
+	CHECK_INT(files_in(dir, ".path"), 2);
+	spoil(dir, "gnu-aa.full.upload.path", -9);
+	snprintf(path, sizeof(path), "%s/gnu-cc.full.upload.path", dir);
+	CHECK_OK(fs_write_file(&fs_posix, path, STR("alone"), &err), &err);
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
+	CHECK_INT(files_in(dir, ".path"), 2);
+	CHECK_STR(info_of(s, &a, "aa").path, "");
+	CHECK_STR(info_of(s, &a, "bb").path, "/usr/bin/y");
+	arena_release(&a);
+	debuginfo_store_close(s);
+	dir_gone(dir);
+}
+
+static enum err_code publish_file(struct debuginfo_store *s, const char *text,
+	enum debuginfo_origin origin, enum debuginfo_quality q, struct err *err)
+{
+	struct debuginfo_id id = gnu(text);
+	struct debuginfo_job *j;
+	enum err_code rc;
+	int fd = open("/proc/self/exe", O_RDONLY);
+
+	if ((rc = debuginfo_job_begin(s, &id, DEBUGINFO_FULL, origin, STR("/usr/z"), fd, &j, err)))
+		return rc;
+	CHECK_STR(str_of(j->path), "/usr/z");
+	if (write(j->out_fd, "index", 5) != 5)
+		abort();
+	return debuginfo_job_publish(j, q, err);
+}
+
+/* Whoever fetches files asks for what is not there, and is not held up by what failed. */
+TEST(what_is_lacking)
+{
+	const char *dir = dir_new();
+	struct debuginfo_id a = gnu("aa"), b = gnu("bb"), c = gnu("cc");
+	struct debuginfo_store *s;
+	struct debuginfo_job *j;
+	struct err err;
+
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
+	CHECK(debuginfo_lacks(s, &a));
+	CHECK_OK(upload(s, "aa", DEBUGINFO_STRIPPED, "elf", &err), &err);
+	CHECK(!debuginfo_lacks(s, &a)); /* it is on its way */
+	CHECK_OK(extract(s, "dynamic", DEBUGINFO_SYMBOLS, &err), &err);
+	CHECK(!debuginfo_lacks(s, &a));
+	now_s += 7 * 60;
+	CHECK(debuginfo_lacks(s, &a)); /* a stripped upload is not all that can be had */
+	CHECK_ERR(publish_file(s, "aa", DEBUGINFO_DEBUGINFOD, DEBUGINFO_SYMBOLS, &err), &err,
+		ERR_EXISTS, "publish: no better than the symbols that are there");
+	CHECK(!debuginfo_lacks(s, &a));
+	CHECK_OK(publish_file(s, "aa", DEBUGINFO_DIRECTORY, DEBUGINFO_LINES, &err), &err);
+	now_s += 7 * 60;
+	CHECK(!debuginfo_lacks(s, &a)); /* of the same source comes nothing better */
+	CHECK_OK(publish_file(s, "aa", DEBUGINFO_DEBUGINFOD, DEBUGINFO_DWARF, &err), &err);
+	CHECK_ERR(publish_file(s, "aa", DEBUGINFO_DEBUGINFOD, DEBUGINFO_DWARF, &err), &err, ERR_EXISTS,
+		"as good symbols are there");
+
+	CHECK_OK(upload(s, "bb", DEBUGINFO_FULL, "html", &err), &err);
+	REQUIRE_OK(debuginfo_job_next(s, &j, &err), &err);
+	err_set(&err, ERR_INVALID, "not an ELF file");
+	debuginfo_job_fail(j, &err);
+	CHECK(!debuginfo_lacks(s, &b));
+	CHECK_OK(publish_file(s, "bb", DEBUGINFO_DIRECTORY, DEBUGINFO_DWARF, &err), &err);
+
+	debuginfo_set_missing(s, &c, now_s + 60);
+	CHECK(!debuginfo_lacks(s, &c));
+	now_s += 60;
+	CHECK(debuginfo_lacks(s, &c));
+	debuginfo_store_close(s);
+	dir_gone(dir);
+}

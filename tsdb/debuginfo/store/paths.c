@@ -1,0 +1,159 @@
+/*
+ * Paths of the files that indexes are made of, as their senders say: cleaned, found by base name,
+ * and kept beside a queued upload. That file is synced before the upload gets its name, and removed
+ * after it, so one without an upload is left by a crash.
+ */
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/map.h"
+#include "tsdb/debuginfo/store/internal.h"
+
+void path_clean(struct str path, char out[DEBUGINFO_PATH_BYTES_MAX + 1])
+{
+	bool utf8 = str_is_utf8(path);
+	size_t n = path.len < DEBUGINFO_PATH_BYTES_MAX ? path.len : DEBUGINFO_PATH_BYTES_MAX;
+	const char *p = path.ptr + path.len - n;
+
+	while (n && n < path.len && ((unsigned char)*p & 0xc0) == 0x80) { /* the rest of a letter */
+		p++;
+		n--;
+	}
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)p[i];
+
+		out[i] = c < ' ' || c == 0x7f || (c >= 0x80 && !utf8) ? '?' : p[i];
+	}
+	out[n] = '\0';
+}
+
+enum err_code path_copy(const char *path, char **out, struct err *err)
+{
+	*out = NULL;
+	return !path[0] || (*out = strdup(path)) ? ERR_OK : err_nomem(err, "path");
+}
+
+/* ---- base names ---- */
+
+static struct str base_name_of(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return str_of(slash ? slash + 1 : path);
+}
+
+static struct entry **named_bucket(struct debuginfo_store *s, struct str name)
+{
+	return &s->named[hash_bytes(name.ptr, name.len, s->seed) % BUCKETS];
+}
+
+void entry_set_path(struct debuginfo_store *s, struct entry *e, char *path)
+{
+	struct entry **at;
+
+	mutex_assert_held(&s->lock);
+	if (e->path) {
+		at = named_bucket(s, base_name_of(e->path));
+		while (*at != e)
+			at = &(*at)->next_named;
+		*at = e->next_named;
+		free(e->path);
+	}
+	e->path = path;
+	if (path) {
+		at = named_bucket(s, base_name_of(path));
+		e->next_named = *at;
+		*at = e;
+	}
+}
+
+size_t debuginfo_find_name(
+	struct debuginfo_store *s, struct str base_name, struct debuginfo_id *v, size_t max)
+{
+	size_t n = 0;
+
+	if (!base_name.len)
+		return 0;
+	mutex_lock(&s->lock);
+	for (const struct entry *e = *named_bucket(s, base_name); e; e = e->next_named) {
+		if (!str_eq(base_name_of(e->path), base_name))
+			continue;
+		if (n < max)
+			v[n] = e->stamp.id;
+		n++;
+	}
+	mutex_unlock(&s->lock);
+	return n;
+}
+
+/* ---- beside a queued upload: the path, then 8 bytes of checksum ---- */
+
+static uint64_t checksum(const struct debuginfo_id *id, struct str path)
+{
+	return hash_bytes(path.ptr, path.len, hash_bytes(id, sizeof(*id), 0));
+}
+
+void waiting_path_remove(struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, enum debuginfo_origin origin)
+{
+	char *file = path_of_waiting_path(s, id, kind, origin);
+
+	if (file && fs_exists(file))
+		(void)!s->fs->ops->unlink(s->fs, file, NULL); /* the next open tries again */
+	free(file);
+}
+
+enum err_code waiting_path_write(struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, enum debuginfo_origin origin, const char *path, struct err *err)
+{
+	struct buf b = { 0 };
+	enum err_code rc;
+	char *file;
+
+	if (!path[0]) {
+		waiting_path_remove(s, id, kind, origin); /* one that could not be removed */
+		return ERR_OK;
+	}
+	buf_add_cstr(&b, path);
+	buf_add_u64be(&b, checksum(id, str_of(path)));
+	file = path_of_waiting_path(s, id, kind, origin);
+	rc = !file || buf_failed(&b) ? err_nomem(err, "path") :
+								   fs_write_file(s->fs, file, buf_str(&b), err);
+	free(file);
+	buf_release(&b);
+	return rc;
+}
+
+static bool decode(const struct debuginfo_id *id, struct str bytes, char *out)
+{
+	struct str path = { bytes.ptr, bytes.len < 8 ? 0 : bytes.len - 8 };
+	struct cursor c;
+
+	if (bytes.len < 8)
+		return false;
+	c = cursor_of((struct str){ bytes.ptr + path.len, 8 });
+	path_clean(path, out);
+	return cursor_u64be(&c) == checksum(id, path) && str_is(path, out);
+}
+
+enum err_code waiting_path_read(struct debuginfo_store *s, const struct debuginfo_id *id,
+	enum debuginfo_kind kind, enum debuginfo_origin origin, char **out, struct err *err)
+{
+	char path[DEBUGINFO_PATH_BYTES_MAX + 1] = "", *file;
+	struct buf b = { 0 };
+	struct err why;
+	enum err_code rc;
+
+	if (!(file = path_of_waiting_path(s, id, kind, origin)))
+		return err_nomem(err, "path");
+	rc = fs_read_file(file, DEBUGINFO_PATH_BYTES_MAX + 8, &b, &why);
+	if (!rc && !decode(id, buf_str(&b), path))
+		rc = err_set(&why, ERR_CORRUPT, "%s is damaged", file);
+	if (rc)
+		path[0] = '\0';
+	if (rc && rc != ERR_NOT_FOUND)
+		log_warn("debuginfo", "path of a queued upload is not known", LOG_E(&why));
+	buf_release(&b);
+	free(file);
+	return path_copy(path, out, err);
+}
