@@ -12,6 +12,7 @@
 
 struct config;
 struct db;
+struct debuginfo;
 struct engine;
 struct notifier;
 struct rule_manager;
@@ -40,6 +41,7 @@ struct web_options {
 	struct sink *sink; /* of profiles that are pushed; NULL: none are taken */
 	struct engine *engine;
 	struct scrape_manager *manager;
+	struct debuginfo *debuginfo; /* symbols of native code; NULL: there are none */
 	struct notifier *notifier; /* NULL: there are no Alertmanagers */
 	const struct flag *flags; /* for /api/v1/status/flags */
 	size_t flags_n;

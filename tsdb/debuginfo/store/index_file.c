@@ -125,6 +125,7 @@ enum err_code entry_remove_index(struct debuginfo_store *s, struct entry *e, str
 		e->mapped->entry = NULL;
 	e->mapped = NULL;
 	e->present = e->unsynced = false;
+	s->indexes_n--;
 	entry_set_path(s, e, NULL);
 	atomic_fetch_add(&s->generation, 1);
 	s->bytes -= e->file_bytes;

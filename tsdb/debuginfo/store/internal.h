@@ -47,7 +47,7 @@ struct debuginfo_store {
 	struct entry *named[BUCKETS]; /* indexes, by the base names of their paths */
 	_Atomic uint64_t generation;
 	uint64_t seed;
-	size_t entries_n, queued_n, jobs_n;
+	size_t entries_n, indexes_n, queued_n, jobs_n;
 	uint64_t bytes; /* of all index files */
 	uint64_t uploads_bytes; /* under way, queued, and of jobs */
 	unsigned uploads_n; /* under way */
@@ -100,8 +100,6 @@ MUST_CHECK bool queued_name_parse(struct str name, struct debuginfo_id *id,
 
 /* ---- paths.c ---- */
 
-/* Valid UTF-8 without control characters; the end of a long one. */
-void path_clean(struct str path, char out[DEBUGINFO_PATH_BYTES_MAX + 1]);
 /* *out is malloc's; NULL for an empty one. */
 MUST_CHECK enum err_code path_copy(const char *path, char **out, struct err *err);
 /* The path of an index. Takes `path`, which may be NULL. The lock is held. */

@@ -14,7 +14,7 @@
 #include "base/metrics.h"
 #include "tsdb/debuginfo/store/internal.h"
 
-METRIC_COUNTER(extracted_total, "epimetheus_debuginfo_extractions_total",
+METRIC_COUNTER(extracted_total, "epimetheus_symbols_extractions_total",
 	"Extractions of symbols: published, no_better, failed, put_off.", "result");
 
 /* Frees the job and its files; the upload of the queue is not touched. */
@@ -78,7 +78,7 @@ enum err_code debuginfo_job_next(
 		j->kind = e->waiting_kind;
 		j->origin = e->waiting_origin;
 		j->source_bytes = e->waiting_bytes;
-		path_clean(str_of(e->waiting_path ? e->waiting_path : ""), j->path);
+		debuginfo_path_clean(str_of(e->waiting_path ? e->waiting_path : ""), j->path);
 	}
 	mutex_unlock(&s->lock);
 	if (!e) {
@@ -136,7 +136,7 @@ enum err_code debuginfo_job_begin(struct debuginfo_store *s, const struct debugi
 	*j = (struct debuginfo_job){
 		.store = s, .id = *id, .kind = kind, .origin = origin, .in_fd = in_fd, .out_fd = -1
 	};
-	path_clean(path, j->path);
+	debuginfo_path_clean(path, j->path);
 	if (!(rc = fstat(in_fd, &st) ? err_errno(err, errno, "input") : ERR_OK)) {
 		j->source_bytes = (uint64_t)st.st_size;
 		rc = tmp_open(s, &j->tmp, &j->out_fd, err);
@@ -252,6 +252,7 @@ static enum err_code job_place(
 		e->mapped->entry = NULL;
 	e->mapped = NULL;
 	s->bytes -= e->file_bytes;
+	s->indexes_n += !e->present;
 	e->present = e->unsynced = true;
 	e->kind = f->kind;
 	e->origin = f->origin;
@@ -283,7 +284,7 @@ enum err_code debuginfo_job_publish(
 
 	mutex_lock(&s->lock);
 	e = entry_find(s, &j->id);
-	path_clean(str_of(j->path[0] || !e->path ? j->path : e->path), f.path);
+	debuginfo_path_clean(str_of(j->path[0] || !e->path ? j->path : e->path), f.path);
 	mutex_unlock(&s->lock);
 	if ((rc = job_write_footer(j, &f, &own))) {
 		own.code = rc;

@@ -199,7 +199,7 @@ enum err_code footer_decode(
 	if (!str_eq(cursor_bytes(&c, MAGIC.len), MAGIC) ||
 		cursor_u64be(&end) != hash_bytes(path.ptr, path.len + FOOTER_BYTES - 8, 0))
 		return err_set(err, ERR_CORRUPT, "its end is damaged");
-	path_clean(path, f->path);
+	debuginfo_path_clean(path, f->path);
 	clean = str_of(f->path);
 	if (!str_eq(clean, path)) /* no store writes it */
 		return err_set(err, ERR_CORRUPT, "its end has a bad path");

@@ -9,7 +9,7 @@
 #include "base/map.h"
 #include "tsdb/debuginfo/store/internal.h"
 
-void path_clean(struct str path, char out[DEBUGINFO_PATH_BYTES_MAX + 1])
+void debuginfo_path_clean(struct str path, char out[DEBUGINFO_PATH_BYTES_MAX + 1])
 {
 	bool utf8 = str_is_utf8(path);
 	size_t n = path.len < DEBUGINFO_PATH_BYTES_MAX ? path.len : DEBUGINFO_PATH_BYTES_MAX;
@@ -132,7 +132,7 @@ static bool decode(const struct debuginfo_id *id, struct str bytes, char *out)
 	if (bytes.len < 8)
 		return false;
 	c = cursor_of((struct str){ bytes.ptr + path.len, 8 });
-	path_clean(path, out);
+	debuginfo_path_clean(path, out);
 	return cursor_u64be(&c) == checksum(id, path) && str_is(path, out);
 }
 

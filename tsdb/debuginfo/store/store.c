@@ -289,6 +289,7 @@ static enum err_code found_index(
 		return rc;
 	entry_set_path(s, e, source);
 	e->present = true;
+	s->indexes_n++;
 	e->kind = f.kind;
 	e->origin = f.origin;
 	e->quality = f.quality;
@@ -538,12 +539,18 @@ enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a, struct 
 	return ERR_OK;
 }
 
-uint64_t debuginfo_bytes(struct debuginfo_store *s)
+struct debuginfo_totals debuginfo_totals(struct debuginfo_store *s)
 {
-	uint64_t bytes;
+	struct debuginfo_totals t;
 
 	mutex_lock(&s->lock);
-	bytes = s->bytes;
+	t = (struct debuginfo_totals){ s->bytes, s->o.bytes_max, s->uploads_bytes, s->indexes_n,
+		s->queued_n };
 	mutex_unlock(&s->lock);
-	return bytes;
+	return t;
+}
+
+uint64_t debuginfo_bytes(struct debuginfo_store *s)
+{
+	return debuginfo_totals(s).bytes;
 }

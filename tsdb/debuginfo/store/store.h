@@ -83,8 +83,9 @@ void debuginfo_store_tick(struct debuginfo_store *s);
 bool debuginfo_wants(struct debuginfo_store *s, const struct debuginfo_id *id,
 	enum debuginfo_kind kind, const char **reason);
 
-/* Longer paths lose their beginning. */
+/* Paths are kept as valid UTF-8 without control characters; longer ones lose their beginning. */
 #define DEBUGINFO_PATH_BYTES_MAX 255
+void debuginfo_path_clean(struct str path, char out[DEBUGINFO_PATH_BYTES_MAX + 1]);
 
 struct debuginfo_upload;
 /*
@@ -186,5 +187,12 @@ struct debuginfo_info {
 MUST_CHECK enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a,
 	struct debuginfo_info **v, size_t *n, struct err *err);
 uint64_t debuginfo_bytes(struct debuginfo_store *s); /* of all indexes */
+
+struct debuginfo_totals {
+	uint64_t bytes, bytes_max; /* of all indexes; 0: no limit */
+	uint64_t uploads_bytes; /* under way, queued, and being extracted */
+	size_t indexes, queued;
+};
+struct debuginfo_totals debuginfo_totals(struct debuginfo_store *s);
 
 #endif

@@ -9,7 +9,7 @@
 #include "base/metrics.h"
 #include "tsdb/debuginfo/store/internal.h"
 
-METRIC_COUNTER(uploads_total, "epimetheus_debuginfo_uploads_total",
+METRIC_COUNTER(uploads_total, "epimetheus_symbols_uploads_total",
 	"Uploads of debug data: queued, failed, idle.", "result");
 
 #define SPACE_STEP (16u << 20) /* bytes between looks at the free space */
@@ -119,7 +119,7 @@ enum err_code debuginfo_upload_begin(struct debuginfo_store *s, const struct deb
 		.fd = -1,
 		.progress_ns = clock_monotonic_ns(),
 		.busy = true };
-	path_clean(path, u->path);
+	debuginfo_path_clean(path, u->path);
 	mutex_lock(&s->lock);
 	rc = upload_admit(u, err);
 	mutex_unlock(&s->lock);

@@ -89,6 +89,8 @@ TEST(indexes_by_base_name)
 	upload_path(s, "cc", STR("x"));
 	upload_path(s, "dd", STR("/x/"));
 	CHECK_INT(debuginfo_find_name(s, STR("x"), v, 2), 0); /* none has an index */
+	CHECK_INT(debuginfo_totals(s).uploads_bytes, 12);
+	CHECK_INT(debuginfo_totals(s).queued, 4);
 	CHECK_INT(debuginfo_generation(s), 0);
 	debuginfo_store_close(s);
 
@@ -119,12 +121,16 @@ TEST(indexes_by_base_name)
 	debuginfo_drop(s, x);
 	debuginfo_index_close(x);
 	CHECK(debuginfo_generation(s) == before + 3);
+	CHECK_INT(debuginfo_totals(s).indexes, 3);
+	CHECK_INT(debuginfo_totals(s).uploads_bytes, 0);
 	CHECK_INT(debuginfo_find_name(s, STR("x"), v, 2), 1);
 	debuginfo_store_close(s);
 	spoil(dir, "gnu-bb.idx", -70); /* in its path */
 	o.bytes_max = 80;
 	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &o, &s, &err), &err);
 	CHECK_INT(debuginfo_find_name(s, STR("y"), v, 2), 0);
+	CHECK_INT(debuginfo_totals(s).indexes, 1);
+	CHECK_INT(debuginfo_totals(s).bytes_max, 80);
 	CHECK(debuginfo_generation(s) > 0); /* one was evicted */
 	debuginfo_store_close(s);
 	arena_release(&a);

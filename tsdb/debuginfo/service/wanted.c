@@ -1,0 +1,132 @@
+#include "tsdb/debuginfo/service/wanted.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+
+struct want {
+	struct want *next_hash;
+	struct want *prev, *next; /* in its list */
+	bool given;
+	int64_t at_ns; /* when it was added or given */
+	struct debuginfo_want want;
+};
+
+void wanted_init(struct wanted *w)
+{
+	*w = (struct wanted){ .seed = hash_seed() };
+}
+
+void wanted_release(struct wanted *w)
+{
+	for (size_t i = 0; i < WANTED_BUCKETS; i++)
+		for (struct want *x = w->buckets[i], *next; x; x = next) {
+			next = x->next_hash;
+			free(x);
+		}
+	*w = (struct wanted){ 0 };
+}
+
+static size_t bucket_of(const struct wanted *w, const struct debuginfo_id *id)
+{
+	return hash_bytes(id, sizeof(*id), w->seed) % WANTED_BUCKETS;
+}
+
+/* Where the pointer to it is, or would be. */
+static struct want **place_of(struct wanted *w, const struct debuginfo_id *id)
+{
+	struct want **at = &w->buckets[bucket_of(w, id)];
+
+	while (*at && !debuginfo_id_eq(&(*at)->want.id, id))
+		at = &(*at)->next_hash;
+	return at;
+}
+
+static struct want_list *list_of(struct wanted *w, const struct want *x)
+{
+	return x->given ? &w->given : &w->fresh;
+}
+
+static void list_remove(struct want_list *l, struct want *x)
+{
+	*(x->prev ? &x->prev->next : &l->first) = x->next;
+	*(x->next ? &x->next->prev : &l->last) = x->prev;
+}
+
+static void list_add(struct want_list *l, struct want *x)
+{
+	x->prev = l->last;
+	x->next = NULL;
+	*(l->last ? &l->last->next : &l->first) = x;
+	l->last = x;
+}
+
+const struct debuginfo_want *wanted_find(const struct wanted *w, const struct debuginfo_id *id)
+{
+	const struct want *x = w->buckets[bucket_of(w, id)];
+
+	while (x && !debuginfo_id_eq(&x->want.id, id))
+		x = x->next_hash;
+	return x ? &x->want : NULL;
+}
+
+void wanted_remove(struct wanted *w, const struct debuginfo_id *id)
+{
+	struct want **at = place_of(w, id), *x = *at;
+
+	if (!x)
+		return;
+	*at = x->next_hash;
+	list_remove(list_of(w, x), x);
+	w->n--;
+	free(x);
+}
+
+static void drop_oldest(struct wanted *w)
+{
+	const struct want *a = w->fresh.first, *b = w->given.first;
+	struct debuginfo_id id = !b || (a && a->at_ns <= b->at_ns) ? a->want.id : b->want.id;
+
+	wanted_remove(w, &id);
+}
+
+void wanted_add(struct wanted *w, const struct debuginfo_id *id, struct str path, int64_t now_ns)
+{
+	struct want *x = calloc(1, sizeof(*x)), **at;
+
+	if (!x)
+		return;
+	if (w->n >= DEBUGINFO_WANTED_MAX)
+		drop_oldest(w);
+	at = place_of(w, id);
+	assert(!*at);
+	x->at_ns = now_ns;
+	x->want.id = *id;
+	debuginfo_path_clean(path, x->want.path);
+	*at = x;
+	list_add(&w->fresh, x);
+	w->n++;
+}
+
+const struct debuginfo_want *wanted_next(const struct wanted *w, int64_t now_ns, int64_t *due_ns)
+{
+	const struct want *x = w->fresh.first;
+
+	if (x)
+		return &x->want;
+	x = w->given.first;
+	*due_ns = x ? x->at_ns + DEBUGINFO_WANTED_AGAIN_NS : INT64_MAX;
+	return x && *due_ns <= now_ns ? &x->want : NULL;
+}
+
+void wanted_give(struct wanted *w, const struct debuginfo_id *id, int64_t now_ns)
+{
+	struct want *x = *place_of(w, id);
+
+	assert(x);
+	list_remove(list_of(w, x), x);
+	x->given = true;
+	x->at_ns = now_ns;
+	list_add(&w->given, x);
+}
