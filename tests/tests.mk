@@ -20,6 +20,7 @@ UNIT_WITH_web/render := promql/engine
 UNIT_WITH_web/pyroscope := web/http web
 UNIT_WITH_web/push := web/http web/grpc web
 UNIT_WITH_web/profefe := web/http web
+UNIT_WITH_web/debuginfo := web/http web
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web := web/http
 UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))

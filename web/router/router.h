@@ -13,6 +13,7 @@
 #include "web/http/http.h"
 #include "web/router/options.h"
 
+struct debuginfo_uploads;
 struct route;
 
 struct web {
@@ -23,6 +24,7 @@ struct web {
 	struct grpc_server *grpc; /* of OTLP; NULL: off */
 	struct web_config *config;
 	struct receiver *receiver; /* of pushed profiles; NULL: none are taken */
+	struct debuginfo_uploads *uploads; /* of debug data; NULL: none are taken */
 	struct regex *cors_origin; /* NULL: no other site may read */
 	char *own_origin; /* scheme://host[:port] of the external URL that was given, or NULL */
 	char *prefix; /* in front of all paths: "" or "/x" */
