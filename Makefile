@@ -28,7 +28,8 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
-	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/dwarf tsdb/debuginfo/store tsdb/debuginfo/service \
+	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
+	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service \
 	tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
@@ -55,7 +56,9 @@ uses_scrape := base base/gzip base/net proto proto/legacy discovery scrape/confi
 uses_tsdb/store := base
 uses_tsdb/debuginfo/index := base base/demangle
 uses_tsdb/debuginfo/elf := base tsdb/debuginfo/index
+uses_tsdb/debuginfo/pclntab := base tsdb/debuginfo/index tsdb/debuginfo/elf
 uses_tsdb/debuginfo/dwarf := base tsdb/debuginfo/index tsdb/debuginfo/elf
+uses_tsdb/debuginfo/extract := base tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf
 uses_tsdb/debuginfo/store := base base/self
 uses_tsdb/debuginfo/service := base tsdb/debuginfo/index tsdb/debuginfo/store
 uses_tsdb/symbols := base proto
