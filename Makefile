@@ -28,13 +28,13 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
-	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/dwarf tsdb/debuginfo/store tsdb/debuginfo/service \
-	scrape/debuginfod \
+	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
+	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service scrape/debuginfod \
 	tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
-	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/api web
+	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/debuginfo web/api web
 
 uses_base/yaml := base
 uses_base/gzip := base
@@ -56,7 +56,9 @@ uses_scrape := base base/gzip base/net proto proto/legacy discovery scrape/confi
 uses_tsdb/store := base
 uses_tsdb/debuginfo/index := base base/demangle
 uses_tsdb/debuginfo/elf := base tsdb/debuginfo/index
+uses_tsdb/debuginfo/pclntab := base tsdb/debuginfo/index tsdb/debuginfo/elf
 uses_tsdb/debuginfo/dwarf := base tsdb/debuginfo/index tsdb/debuginfo/elf
+uses_tsdb/debuginfo/extract := base tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf
 uses_tsdb/debuginfo/store := base base/self
 uses_tsdb/debuginfo/service := base tsdb/debuginfo/index tsdb/debuginfo/store
 uses_scrape/debuginfod := base base/net scrape/config tsdb/debuginfo/store tsdb/debuginfo/service
@@ -90,10 +92,12 @@ uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/r
 uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/grpc web/router \
 	web/pyroscope
 uses_web/profefe := base base/net proto scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
+uses_web/debuginfo := base proto tsdb tsdb/symbols tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service web/http web/router \
+	web/pyroscope web/push
 uses_web/api := base base/gzip scrape/config scrape/receive scrape tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/notify web/http web/router web/render web/push
 uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push \
-	web/profefe
+	web/profefe web/debuginfo
 uses_cmd := $(ROOMS)
 # needs_ROOM is linked with a room: itself, the rooms it uses, and their needs. Those come earlier in ROOMS, so one pass does.
 $(foreach r,$(ROOMS) cmd,$(eval needs_$(r) := $(sort $(r) $(foreach u,$(uses_$(r)),$(needs_$(u))))))

@@ -21,10 +21,12 @@ UNIT_WITH_web/render := promql/engine
 UNIT_WITH_web/pyroscope := web/http web
 UNIT_WITH_web/push := web/http web/grpc web
 UNIT_WITH_web/profefe := web/http web
+UNIT_WITH_web/debuginfo := web/http web
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web := web/http
 UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_tsdb/debuginfo/dwarf := tests/tsdb/debuginfo/oracle/compare.c
+UNIT_PARTS_tsdb/debuginfo/extract := tests/tsdb/debuginfo/oracle/compare.c
 UNIT_PARTS_cmd := $(addprefix cmd/epitool/,table.c times.c costs.c show.c $(addprefix test_rules/,file.c notation.c print.c)) \
 	cmd/epimetheus/limits.c
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))

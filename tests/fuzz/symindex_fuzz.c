@@ -11,6 +11,7 @@
 static void read_all(const struct symindex *x, const struct header *h)
 {
 	struct symindex_location v[8];
+	struct symindex_load load;
 	uint64_t sum = 0, step = (h->end - h->base) / 64 + 1, at = h->base;
 
 	for (unsigned i = 0; i < 192; i++, at += i < 128 ? 1 : step) {
@@ -25,6 +26,10 @@ static void read_all(const struct symindex *x, const struct header *h)
 					sum += (unsigned char)s[j].ptr[c];
 		}
 	}
+	for (uint32_t i = 0; i < symindex_loads(x); i++)
+		if (symindex_load_at(x, i, &load))
+			symindex_address(x, load.offset & ~UINT64_C(4095), load.offset & 4095, &at);
+	require(symindex_loads(x) <= SYMINDEX_LOADS_MAX && !symindex_load_at(x, UINT32_MAX, &load));
 	symindex_find(x, 0, v, 8);
 	symindex_find(x, UINT64_MAX, v, 8);
 	require(sum != 1); /* so that the bytes are read */

@@ -113,15 +113,15 @@ static const char *other_format(struct str s)
 	} known[] = {
 		{ STR("\x1f\x8b"), "gzip" },
 			{ STR("\x28\xb5\x2f\xfd"), "zstd" },
-				{ STR("\xfd"
-			  "7zXZ"),
-					  "xz" },
+				{ STR("\xfd\x37zXZ"), "xz" },
 					{ STR("PK\x03\x04"), "zip" },
 						{ STR("!<arch>\n"), "an archive (ar)" },
-							{ STR("MZ"), "a Windows program" },
-								{ STR("\xcf\xfa\xed\xfe"), "Mach-O" },
-									{ STR("\xca\xfe\xba\xbe"), "Mach-O or a Java class" },
-								};
+							{ STR("!<thin>\n"), "an archive (ar)" },
+								{ STR("MZ"), "a Windows program" },
+									{ STR("\xcf\xfa\xed\xfe"), "Mach-O" },
+										{ STR("\xca\xfe\xba\xbe"), "Mach-O or a Java class" },
+											{ STR("#!"), "a script" },
+										};
 	struct str text = str_trim((struct str){ s.ptr, s.len < 512 ? s.len : 512 });
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
@@ -292,9 +292,27 @@ unsigned elf_machine(const struct elf *e)
 	return e->machine;
 }
 
+bool elf_has_sections(const struct elf *e)
+{
+	return e->sections_n > 1;
+}
+
+bool elf_section_place(const struct elf *e, const char *name, uint64_t *address, uint64_t *bytes)
+{
+	uint64_t i = section_find(e, name);
+	struct section s;
+
+	if (i == e->sections_n)
+		return false;
+	s = section_at(e, i);
+	*address = s.address;
+	*bytes = s.size;
+	return s.flags & SHF_ALLOC;
+}
+
 enum elf_content elf_content(const struct elf *e)
 {
-	static const char *const debug[] = { ".debug_info", ".zdebug_info", ".symtab", ".gopclntab" };
+	static const char *const debug[] = { ".debug_info", ".zdebug_info", ".symtab" };
 	bool text = false, data = false;
 
 	for (size_t i = 0; i < sizeof(debug) / sizeof(*debug) && !data; i++) {

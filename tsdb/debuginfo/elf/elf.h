@@ -44,9 +44,14 @@ unsigned elf_machine(const struct elf *e); /* EM_X86_64, EM_AARCH64 ... of <elf.
 MUST_CHECK enum err_code elf_section(
 	struct elf *e, const char *name, struct str *out, struct err *err);
 
-/* What the file is good for. Debug data is DWARF, .symtab or Go's table of functions. */
+/* Where a section is in memory. False: there is none, or it is not loaded. */
+bool elf_section_place(const struct elf *e, const char *name, uint64_t *address, uint64_t *bytes);
+/* False: the file is stripped of its section headers, too. */
+bool elf_has_sections(const struct elf *e);
+
+/* What the file is good for. Debug data is DWARF or .symtab. */
 enum elf_content {
-	ELF_STRIPPED, /* no debug data */
+	ELF_STRIPPED, /* no debug data; Go's table of functions may be there, which none takes out */
 	ELF_NO_TEXT, /* debug data, the code is in another file */
 	ELF_FULL, /* both */
 };
@@ -64,6 +69,17 @@ struct elf_link {
 /* False: there is none, or it is damaged. */
 bool elf_debug_link(struct elf *e, struct elf_link *out); /* the file of the debug data */
 bool elf_alternative_link(struct elf *e, struct elf_link *out); /* what dwz took out of several */
+
+/* A segment that is loaded. Files of debug data alone have lost offset and file_bytes. */
+struct elf_load {
+	uint64_t offset, file_bytes;
+	uint64_t address, memory_bytes;
+	bool executable, writable;
+};
+/* The next one at or behind *at, from 0 on, which goes on. False: there is none. */
+bool elf_load_next(const struct elf *e, uint64_t *at, struct elf_load *out);
+/* The file's bytes from an address to the end of its load; "": there are none. */
+struct str elf_bytes_at(const struct elf *e, uint64_t address);
 
 /*
  * The virtual address of a byte of the file, and the reverse, by the segments that are loaded.

@@ -99,6 +99,38 @@ bool elf_alternative_link(struct elf *e, struct elf_link *out)
 		out->build_id.len <= BUILD_ID_MAX;
 }
 
+bool elf_load_next(const struct elf *e, uint64_t *at, struct elf_load *out)
+{
+	while (*at < e->segments_n) {
+		struct segment s = segment_at(e, (*at)++);
+
+		if (s.type != PT_LOAD)
+			continue;
+		*out = (struct elf_load){ .offset = s.offset,
+			.file_bytes = s.file_bytes,
+			.address = s.address,
+			.memory_bytes = s.memory_bytes,
+			.executable = s.flags & PF_X,
+			.writable = s.flags & PF_W };
+		return true;
+	}
+	return false;
+}
+
+struct str elf_bytes_at(const struct elf *e, uint64_t address)
+{
+	struct elf_load l;
+	uint64_t i = 0;
+
+	while (elf_load_next(e, &i, &l)) {
+		struct str bytes = str_part(e->bytes, l.offset, l.file_bytes);
+
+		if (address >= l.address && address - l.address < bytes.len)
+			return str_part(bytes, address - l.address, bytes.len - (address - l.address));
+	}
+	return (struct str){ "", 0 };
+}
+
 bool elf_address_at(const struct elf *e, uint64_t offset, uint64_t *address)
 {
 	bool found = false;

@@ -206,3 +206,13 @@ enum err_code symindex_add(struct symindex_builder *b, uint64_t start, uint64_t 
 		b->best = q;
 	return runs_add(&b->runs, &s, err);
 }
+
+enum err_code symindex_load(
+	struct symindex_builder *b, const struct symindex_load *l, struct err *err)
+{
+	if (b->loads_n == SYMINDEX_LOADS_MAX)
+		return err_set(err, ERR_LIMIT, "symbol index: more than %u loaded segments, the limit",
+			SYMINDEX_LOADS_MAX);
+	b->loads[b->loads_n++] = *l;
+	return ERR_OK;
+}

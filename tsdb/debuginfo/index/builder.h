@@ -57,6 +57,8 @@ struct symindex_builder {
 	struct runs runs;
 	size_t segments, segments_max;
 	enum symindex_quality best;
+	struct symindex_load loads[SYMINDEX_LOADS_MAX];
+	uint32_t loads_n;
 };
 
 static inline const struct scope_item *builder_scope(const struct symindex_builder *b, uint32_t id)

@@ -164,5 +164,8 @@ enum err_code header_read(struct str bytes, struct header *h, struct err *err)
 	for (unsigned i = 0; i < SECTIONS; i++)
 		if (!section_read(p + AT_SECTIONS + i * SECTION_BYTES, data_end, &h->section[i]))
 			return err_set(err, ERR_CORRUPT, "symbol index: section %u", i);
+	if (h->section[SECTION_LOADS].count > SYMINDEX_LOADS_MAX)
+		return err_set(err, ERR_CORRUPT, "symbol index: %llu loaded segments",
+			(unsigned long long)h->section[SECTION_LOADS].count);
 	return ERR_OK;
 }

@@ -14,7 +14,7 @@
 #include "tsdb/debuginfo/index/symindex.h"
 
 #define FORMAT_VERSION 1u
-#define FORMAT_HEADER_BYTES 352u
+#define FORMAT_HEADER_BYTES 448u
 #define FORMAT_PAGE_LOG2 16
 #define FORMAT_PAGE_BYTES ((size_t)1 << FORMAT_PAGE_LOG2)
 #define FORMAT_COLUMNS 4
@@ -28,6 +28,7 @@ enum section_id {
 	SECTION_FUNCTIONS, /* offset of the name, of the raw one or 0, file + 1, line */
 	SECTION_FILES, /* offset of the path */
 	SECTION_STRINGS, /* each its length as a varint, and its bytes */
+	SECTION_LOADS, /* address, offset, bytes, executable */
 	SECTIONS
 };
 

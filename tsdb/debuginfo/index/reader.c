@@ -145,6 +145,56 @@ static bool get_file(const struct symindex *x, uint64_t file_plus_1, struct str 
 	return get_record(x, SECTION_FILES, file_plus_1 - 1, &r) && get_string(x, r.v[0], out);
 }
 
+/* ---- loads ---- */
+
+uint32_t symindex_loads(const struct symindex *x)
+{
+	return (uint32_t)x->h.section[SECTION_LOADS].count;
+}
+
+bool symindex_load_at(const struct symindex *x, uint32_t i, struct symindex_load *out)
+{
+	struct record r;
+
+	if (i >= symindex_loads(x) || !get_record(x, SECTION_LOADS, i, &r))
+		return false;
+	if (r.v[3] > 1)
+		return fault(x);
+	*out = (struct symindex_load){
+		.address = r.v[0], .offset = r.v[1], .bytes = r.v[2], .executable = r.v[3]
+	};
+	return true;
+}
+
+#define MAPPING_PAGE_BYTES UINT64_C(4096)
+
+bool symindex_address(const struct symindex *x, uint64_t mapping_offset, uint64_t offset_in_mapping,
+	uint64_t *address)
+{
+	struct symindex_load l, lost = { 0 }, best = { 0 };
+	uint32_t executables = 0, loads = symindex_loads(x);
+	uint64_t offset;
+
+	if (__builtin_add_overflow(mapping_offset, offset_in_mapping, &offset))
+		return false;
+	for (uint32_t i = 0; i < loads; i++) {
+		if (!symindex_load_at(x, i, &l))
+			return false;
+		if (l.bytes && offset >= l.offset && offset - l.offset < l.bytes &&
+			(!best.bytes || (l.executable && !best.executable)))
+			best = l;
+		executables += l.executable;
+		if (l.executable)
+			lost = l;
+	}
+	if (best.bytes)
+		return !__builtin_add_overflow(best.address, offset - best.offset, address);
+	if (executables != 1 || lost.bytes || mapping_offset % MAPPING_PAGE_BYTES)
+		return false;
+	return !__builtin_add_overflow(
+		lost.address - lost.address % MAPPING_PAGE_BYTES, offset_in_mapping, address);
+}
+
 /* ---- look-up ---- */
 
 /* The last block that begins at or before an address, which is between base and end. */

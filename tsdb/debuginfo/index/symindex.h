@@ -49,7 +49,8 @@ struct symindex_limits {
  * is as before: the caller may go on without it.
  */
 #define SYMINDEX_DEPTH_MAX 1000u
-#define SYMINDEX_BUILD_ID_MAX 64u
+#define SYMINDEX_BUILD_ID_MAX 128u
+#define SYMINDEX_LOADS_MAX 64u
 
 extern const struct symindex_limits symindex_limits_default;
 
@@ -74,6 +75,17 @@ MUST_CHECK enum err_code symindex_frame(struct symindex_builder *b, uint32_t par
 /* [start, end) has the frame; in any order, cheapest in ascending order. An empty range is none. */
 MUST_CHECK enum err_code symindex_add(struct symindex_builder *b, uint64_t start, uint64_t end,
 	uint32_t frame, enum symindex_quality q, struct err *err);
+/*
+ * A segment of the binary that is loaded (PT_LOAD). In files of debug data alone they have lost
+ * their places in the binary: offset and bytes are 0 then.
+ */
+struct symindex_load {
+	uint64_t offset, bytes; /* in the binary */
+	uint64_t address;
+	bool executable;
+};
+MUST_CHECK enum err_code symindex_load(
+	struct symindex_builder *b, const struct symindex_load *l, struct err *err);
 /* Writes the index behind *out's bytes. The builder can only be closed then. */
 MUST_CHECK enum err_code symindex_finish(
 	struct symindex_builder *b, struct str build_id, struct buf *out, struct err *err);
@@ -84,6 +96,18 @@ MUST_CHECK enum err_code symindex_open(struct str bytes, struct symindex **out, 
 void symindex_close(struct symindex *x); /* NULL is fine */
 struct str symindex_build_id(const struct symindex *x);
 enum symindex_quality symindex_best(const struct symindex *x);
+
+/* How many loads there are, by ascending address; false: there are not that many, or damage. */
+uint32_t symindex_loads(const struct symindex *x);
+bool symindex_load_at(const struct symindex *x, uint32_t i, struct symindex_load *out);
+/*
+ * The address of a byte of the binary that a process has mapped: mapping_offset is the file offset
+ * of the mapping's start, a multiple of a page (4 KiB). The load that holds the byte says; of two
+ * the executable one. Where it has lost its place and is the only executable one, the mapping is
+ * taken to be this load from its page on. False: not known.
+ */
+bool symindex_address(const struct symindex *x, uint64_t mapping_offset, uint64_t offset_in_mapping,
+	uint64_t *address);
 
 struct symindex_location {
 	struct str name, raw; /* for people; as in the binary */

@@ -404,6 +404,29 @@ static void file_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
 	row[0] = *(const uint32_t *)vec_at(&w->paths, i);
 }
 
+static int compare_loads(const void *pa, const void *pb)
+{
+	const struct symindex_load *a = pa, *b = pb;
+
+	if (a->address != b->address)
+		return a->address < b->address ? -1 : 1;
+	if (a->offset != b->offset)
+		return a->offset < b->offset ? -1 : 1;
+	if (a->bytes != b->bytes)
+		return a->bytes < b->bytes ? -1 : 1;
+	return a->executable - b->executable;
+}
+
+static void load_row(struct writer *w, uint64_t i, uint64_t row[FORMAT_COLUMNS])
+{
+	const struct symindex_load *l = &w->b->loads[i];
+
+	row[0] = l->address;
+	row[1] = l->offset;
+	row[2] = l->bytes;
+	row[3] = l->executable;
+}
+
 /* ---- the whole ---- */
 
 static enum err_code write_tables(struct writer *w, struct err *err)
@@ -425,6 +448,8 @@ static enum err_code write_tables(struct writer *w, struct err *err)
 		return rc;
 	write_table(w, SECTION_FUNCTIONS, w->functions.n, function_row);
 	write_table(w, SECTION_FILES, w->files.n, file_row);
+	qsort(b->loads, b->loads_n, sizeof(*b->loads), compare_loads);
+	write_table(w, SECTION_LOADS, b->loads_n, load_row);
 	return ERR_OK;
 }
 

@@ -13,9 +13,13 @@ struct names {
 
 static void names_of(const struct symindex *x, uint64_t base, struct names *n)
 {
+	uint64_t address;
+
 	for (unsigned i = 0; i < SPAN; i++) {
 		buf_clear(&n->at[i]);
 		sample_found(x, base + i, &n->at[i]);
+		if (i < SAMPLE_LOADS && symindex_address(x, (uint64_t)i << 12, 7, &address))
+			buf_printf(&n->at[i], "address 0x%" PRIx64, address);
 	}
 }
 

@@ -111,6 +111,13 @@ enum err_code sample_index(const struct sample *s, uint64_t order, struct buf *o
 		if ((rc = symindex_add(b, g->start, g->end, frames[g->frame], g->quality, err)))
 			goto out;
 	}
+	for (uint32_t i = 0; i < SAMPLE_LOADS; i++) {
+		uint32_t n = permuted(order, i, SAMPLE_LOADS);
+		struct symindex_load l = { n << 12, 4096, s->base + (n << 16), n == 1 };
+
+		if ((rc = symindex_load(b, &l, err)))
+			goto out;
+	}
 	rc = symindex_finish(b, STR("\xab\xcd"), out, err);
 out:
 	symindex_builder_close(b);

@@ -10,6 +10,7 @@
 #define SAMPLE_FUNCTIONS 40u
 #define SAMPLE_FRAMES 300u
 #define SAMPLE_SEGMENTS_MAX 400u
+#define SAMPLE_LOADS 3u /* of 4 KiB, 64 KiB apart in memory; the second is executable */
 
 struct sample_frame {
 	uint32_t parent; /* a frame before, or SYMINDEX_NONE */

@@ -350,22 +350,31 @@ enum err_code oracle_compare(const char *path, enum oracle tool, uint32_t most, 
 	struct oracle_counts *counts, struct err *err)
 {
 	struct buf index = { 0 };
+	struct dwarf_stats stats;
+	enum err_code rc;
+
+	rc = oracle_index(path, &stats, &index, err);
+	if (!rc && stats.units_damaged)
+		rc = err_set(err, ERR_INVALID, "%s", stats.first_error.msg);
+	if (!rc)
+		rc = oracle_compare_index(buf_str(&index), path, tool, most, show, counts, err);
+	buf_release(&index);
+	return rc;
+}
+
+enum err_code oracle_compare_index(struct str index, const char *path, enum oracle tool,
+	uint32_t most, unsigned show, struct oracle_counts *counts, struct err *err)
+{
 	struct addresses a = { 0 };
 	struct symindex *x = NULL;
-	struct dwarf_stats stats;
 	uint64_t from, to;
 	struct str bytes;
 	enum err_code rc;
 
 	if ((rc = map_file(path, &bytes, err)))
 		return rc;
-	if ((rc = index_of(bytes, &stats, &index, err)) ||
-		(rc = symindex_open(buf_str(&index), &x, err)))
+	if ((rc = symindex_open(index, &x, err)))
 		goto done;
-	if (stats.units_damaged) {
-		rc = err_set(err, ERR_INVALID, "%s", stats.first_error.msg);
-		goto done;
-	}
 	if (!text_of(bytes, &from, &to) || !choose(x, from, to, most, &a)) {
 		rc = err_set(err, ERR_INVALID, "%s: no .text", path);
 		goto done;
@@ -373,7 +382,6 @@ enum err_code oracle_compare(const char *path, enum oracle tool, uint32_t most, 
 	rc = compare_all(path, tool, x, &a, show, counts, err);
 done:
 	symindex_close(x);
-	buf_release(&index);
 	free(a.v);
 	munmap((void *)(uintptr_t)bytes.ptr, bytes.len);
 	return rc;

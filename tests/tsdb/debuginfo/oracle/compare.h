@@ -27,5 +27,8 @@ MUST_CHECK enum err_code oracle_index(
 /* Adds to *counts. At most `most` addresses. */
 MUST_CHECK enum err_code oracle_compare(const char *path, enum oracle tool, uint32_t most,
 	unsigned show, struct oracle_counts *counts, struct err *err);
+/* The same of an index that was made otherwise; the tool reads `path`. */
+MUST_CHECK enum err_code oracle_compare_index(struct str index, const char *path, enum oracle tool,
+	uint32_t most, unsigned show, struct oracle_counts *counts, struct err *err);
 
 #endif

@@ -1,0 +1,174 @@
+/*
+ * Parts are added one after the other to one builder. A part that cannot be read is left out. If it
+ * met a limit of the builder, which is of no use then, all begins again without it: it is better to
+ * have names without lines than nothing.
+ */
+#include "tsdb/debuginfo/extract/extract.h"
+
+#include "tsdb/debuginfo/dwarf/dwarf.h"
+#include "tsdb/debuginfo/elf/symbols.h"
+#include "tsdb/debuginfo/index/symindex.h"
+#include "tsdb/debuginfo/pclntab/pclntab.h"
+
+struct extraction {
+	struct elf *elf;
+	struct symindex_builder *builder;
+	struct err first; /* why a part was left out */
+	bool out[3]; /* parts that are left out */
+};
+
+static enum err_code add_dwarf(struct elf *e, struct symindex_builder *b, struct err *err)
+{
+	struct dwarf_stats stats;
+	enum err_code rc;
+
+	if ((rc = dwarf_add(e, NULL, b, &stats, err)))
+		return rc;
+	/* It is not left out, but says why there are no names if there are none. */
+	if (stats.units_damaged && !stats.segments)
+		return err_copy(err, &stats.first_error);
+	return ERR_OK;
+}
+
+static enum err_code add_pclntab(struct elf *e, struct symindex_builder *b, struct err *err)
+{
+	struct pclntab_stats stats;
+
+	return pclntab_add(e, b, &stats, err);
+}
+
+static enum err_code (*const parts[])(struct elf *e, struct symindex_builder *b,
+	struct err *err) = { add_dwarf, add_pclntab, elf_symbols_add };
+
+/* ---- loads ---- */
+
+/* The segments of a file of debug data alone have lost their places. */
+static bool has_places(const struct elf *e)
+{
+	struct elf_load l;
+	uint64_t i = 0;
+
+	if (elf_content(e) != ELF_NO_TEXT)
+		return true;
+	while (elf_load_next(e, &i, &l))
+		if (l.executable && l.file_bytes < l.memory_bytes)
+			return false;
+	return true;
+}
+
+static enum err_code add_loads(struct extraction *x, struct err *err)
+{
+	bool places = has_places(x->elf);
+	unsigned left = SYMINDEX_LOADS_MAX;
+	enum err_code rc;
+
+	/* The executable ones first: a file may have more than an index can hold. */
+	for (int executable = 1; executable >= 0; executable--) {
+		struct elf_load l;
+		uint64_t i = 0;
+
+		while (left && elf_load_next(x->elf, &i, &l)) {
+			struct symindex_load to = { .address = l.address, .executable = l.executable };
+
+			if (l.executable != executable)
+				continue;
+			if (places) {
+				to.offset = l.offset;
+				to.bytes = l.file_bytes;
+			}
+			if ((rc = symindex_load(x->builder, &to, err)))
+				return rc;
+			left--;
+		}
+	}
+	return ERR_OK;
+}
+
+/* ---- the whole ---- */
+
+static struct str build_id(const struct elf *e, struct buf *hex)
+{
+	struct str id = elf_build_id(e);
+
+	for (size_t i = 0; i < id.len; i++)
+		buf_printf(hex, "%02x", (unsigned char)id.ptr[i]);
+	id = hex->len ? buf_str(hex) : elf_go_build_id(e);
+	if (id.len > SYMINDEX_BUILD_ID_MAX)
+		id.len = SYMINDEX_BUILD_ID_MAX;
+	return id;
+}
+
+/* One part was left out, for e. True: the builder can still be used. */
+static bool leave_out(struct extraction *x, size_t part, const struct err *e)
+{
+	x->out[part] = true;
+	if (!x->first.code)
+		x->first = *e;
+	return e->code == ERR_INVALID || e->code == ERR_UNSUPPORTED;
+}
+
+/* *again: a part was left out, and all has to begin again. */
+static enum err_code attempt(struct extraction *x, struct buf *out, bool *again, struct err *err)
+{
+	struct buf hex = { 0 };
+	enum err_code rc;
+	struct err e;
+
+	*again = false;
+	if ((rc = symindex_builder_open(&symindex_limits_default, &x->builder, err)) ||
+		(rc = add_loads(x, err)))
+		return rc;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (!x->out[i] && parts[i](x->elf, x->builder, &e) && !leave_out(x, i, &e)) {
+			*again = true;
+			return ERR_OK;
+		}
+	rc = symindex_finish(x->builder, build_id(x->elf, &hex), out, &e);
+	buf_release(&hex);
+	if (!rc)
+		return ERR_OK;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && !*again; i++)
+		if (!x->out[i]) {
+			leave_out(x, i, &e);
+			*again = true;
+		}
+	return *again ? ERR_OK : err_copy(err, &e);
+}
+
+static enum err_code check_names(const struct extraction *x, struct str index, struct err *err)
+{
+	struct symindex *reader;
+	enum symindex_quality best;
+	enum err_code rc;
+
+	if ((rc = symindex_open(index, &reader, err)))
+		return rc;
+	best = symindex_best(reader);
+	symindex_close(reader);
+	if (best)
+		return ERR_OK;
+	return x->first.code ? err_copy(err, &x->first) :
+						   err_set(err, ERR_INVALID, "ELF: it has no symbols");
+}
+
+enum err_code debuginfo_extract(struct str input, struct buf *out, struct err *err)
+{
+	struct extraction x = { 0 };
+	size_t from = out->len;
+	enum err_code rc;
+	bool again = true;
+
+	if ((rc = elf_open(input, &x.elf, err)))
+		return rc;
+	while (!rc && again) {
+		rc = attempt(&x, out, &again, err);
+		symindex_builder_close(x.builder);
+		x.builder = NULL;
+	}
+	if (!rc)
+		rc = check_names(&x, (struct str){ out->ptr + from, out->len - from }, err);
+	if (rc && out->len > from)
+		out->len = from;
+	elf_close(x.elf);
+	return rc;
+}

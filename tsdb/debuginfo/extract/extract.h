@@ -1,0 +1,25 @@
+/*
+ * Extract: the bytes of an ELF file become the index of its symbols (tsdb/debuginfo/index). The
+ * bytes are hostile: a child process runs this (tsdb/debuginfo/store/extractor.h, an extract_fn).
+ *
+ * What the file has is read: its symbol tables, Go's table of functions, DWARF; for each address
+ * the best counts. A part that is damaged or beyond a limit is left out if another has names.
+ * Files of debug data alone will do, and stripped ones, which have few names.
+ *
+ * symindex_build_id is then the GNU build id as hexadecimal digits in lower case; else Go's build
+ * id; else "". One longer than SYMINDEX_BUILD_ID_MAX is cut.
+ *
+ * Errors:    ERR_INVALID: not ELF, and what it is instead; damaged; no part has a name
+ *            ("ELF: it has no symbols", or why its parts cannot be read). ERR_UNSUPPORTED: a core
+ *            dump, an object file, big-endian. ERR_LIMIT, ERR_NOMEM.
+ * Ownership: the index is written behind *out's bytes.
+ * Threads:   any number, each with its own input.
+ */
+#ifndef TSDB_DEBUGINFO_EXTRACT_EXTRACT_H
+#define TSDB_DEBUGINFO_EXTRACT_EXTRACT_H
+
+#include "base/str.h"
+
+MUST_CHECK enum err_code debuginfo_extract(struct str input, struct buf *out, struct err *err);
+
+#endif
