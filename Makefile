@@ -29,12 +29,12 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
 	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
-	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service \
+	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service scrape/debuginfod \
 	tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
-	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/api web
+	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/debuginfo web/api web
 
 uses_base/yaml := base
 uses_base/gzip := base
@@ -61,6 +61,7 @@ uses_tsdb/debuginfo/dwarf := base tsdb/debuginfo/index tsdb/debuginfo/elf
 uses_tsdb/debuginfo/extract := base tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf
 uses_tsdb/debuginfo/store := base base/self
 uses_tsdb/debuginfo/service := base tsdb/debuginfo/index tsdb/debuginfo/store
+uses_scrape/debuginfod := base base/net scrape/config tsdb/debuginfo/store tsdb/debuginfo/service
 uses_tsdb/symbols := base proto
 uses_tsdb/debuginfo/names := base tsdb/symbols tsdb/debuginfo/index tsdb/debuginfo/store
 uses_tsdb/columns := base proto tsdb/symbols
@@ -92,10 +93,12 @@ uses_web/pyroscope := base proto tsdb promql/syntax promql/engine web/http web/r
 uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/folded scrape/receive web/http web/grpc web/router \
 	web/pyroscope
 uses_web/profefe := base base/net proto scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
+uses_web/debuginfo := base proto tsdb tsdb/symbols tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service web/http web/router \
+	web/pyroscope web/push
 uses_web/api := base base/gzip scrape/config scrape/receive scrape tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/notify web/http web/router web/render web/push
 uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push \
-	web/profefe
+	web/profefe web/debuginfo
 uses_cmd := $(ROOMS)
 # needs_ROOM is linked with a room: itself, the rooms it uses, and their needs. Those come earlier in ROOMS, so one pass does.
 $(foreach r,$(ROOMS) cmd,$(eval needs_$(r) := $(sort $(r) $(foreach u,$(uses_$(r)),$(needs_$(u))))))

@@ -1,5 +1,6 @@
 #include "web/routes.h"
 #include "web/api/handlers.h"
+#include "web/debuginfo/debuginfo.h"
 #include "web/handlers.h"
 #include "web/profefe/profefe.h"
 #include "web/push/forms.h"
@@ -14,6 +15,7 @@
 #define DATA (API | ROUTE_SLOW) /* asks the database */
 #define ADMIN (DATA | ROUTE_ADMIN | ROUTE_CHANGES)
 #define PUSH (DATA | ROUTE_INGEST | ROUTE_CHANGES | ROUTE_BODY)
+#define FILE_PUSH (API | ROUTE_INGEST | ROUTE_CHANGES | ROUTE_BODY | ROUTE_PIECES)
 #define LIFECYCLE (ROUTE_LIFECYCLE | ROUTE_CHANGES)
 #define RULES (API | ROUTE_SLOW) /* waits while rules are reloaded, which waits for queries */
 
@@ -46,6 +48,8 @@ const struct route web_routes[] = {
 	{ HTTP_POST, "/api/v1/targets/profile", api_targets_profile, ADMIN,
 		"profile a target now" },
 	{ HTTP_GET, "/api/v1/scrape_pools", api_scrape_pools, API, "names of jobs" },
+	{ HTTP_GET, "/api/v1/symbols", debuginfo_symbols, DATA,
+		"binaries of native code, and their symbols" },
 	{ HTTP_GET, "/api/v1/status/buildinfo", api_buildinfo, API, "version" },
 	{ HTTP_GET, "/api/v1/status/runtimeinfo", api_runtimeinfo, API,
 		"start time, last reload, counts" },
@@ -66,6 +70,14 @@ const struct route web_routes[] = {
 		"for Pyroscope's SDKs: store a profile" },
 	{ HTTP_POST, "/push.v1.PusherService/Push", push_v1_handle, PUSH,
 		"for Pyroscope's SDKs and Alloy: store profiles" },
+	{ HTTP_POST, "/api/v1/symbols/upload", debuginfo_put, FILE_PUSH,
+		"store symbols: a file of native code", debuginfo_admit_put },
+	{ HTTP_POST, DEBUGINFO_SERVICE "ShouldInitiateUpload", debuginfo_should_upload, PUSH,
+		"for Alloy: whether symbols of a file are wanted" },
+	{ HTTP_POST, DEBUGINFO_SERVICE "Upload/*", debuginfo_upload, FILE_PUSH,
+		"for Alloy: store symbols of a file that was announced", debuginfo_admit_upload },
+	{ HTTP_POST, DEBUGINFO_SERVICE "UploadFinished", debuginfo_upload_finished, PUSH,
+		"for Alloy: an upload has ended" },
 
 	{ HTTP_POST, "/api/0/profiles", profefe_collect, PUSH,
 		"for profefe's agents: store a profile" },

@@ -11,6 +11,7 @@
 #include "base/regex.h"
 #include "proto/pprof.h"
 #include "scrape/receive/receive.h"
+#include "web/debuginfo/uploads.h"
 #include "web/grpc/grpc.h"
 #include "web/handlers.h"
 #include "web/otlp_grpc.h"
@@ -213,6 +214,8 @@ static enum err_code open_all(struct web *w, struct err *err)
 		return rc;
 	if ((rc = open_receiver(w, err)))
 		return rc;
+	if (w->o.debuginfo && (rc = debuginfo_uploads_open(&w->uploads, err)))
+		return rc;
 	if ((rc = open_server(w, err)))
 		return rc;
 	if ((rc = otlp_grpc_open(w, err)))
@@ -292,6 +295,7 @@ void web_close(struct web *w)
 	grpc_server_close(w->grpc, CLOSE_GRACE_NS);
 	http_server_close(w->server, CLOSE_GRACE_NS);
 	receiver_close(w->receiver);
+	debuginfo_uploads_close(w->uploads);
 	web_config_close(w->config);
 	regex_free(w->cors_origin);
 	buf_release(&w->index);

@@ -113,6 +113,7 @@ static enum err_code redirect(struct http_request *r, struct str location, struc
 		(s == 303 || (s < 303 && strcmp(r->method, "POST") == 0))) {
 		r->method = "GET";
 		r->body = STR("");
+		r->source = NULL;
 	}
 	r->url = to;
 	r->retried = false;
@@ -285,6 +286,7 @@ static void request_free(struct http_request *r)
 		event_free(r->idle);
 	http_parser_release(&r->parser);
 	buf_release(&r->out);
+	buf_release(&r->piece);
 	arena_release(&r->arena);
 	free(r);
 }
@@ -433,6 +435,7 @@ enum err_code http_client_send(struct http_client *c, const struct http_request_
 	r->config = o->config;
 	r->done = done;
 	r->data = o->data;
+	r->source = o->source;
 	r->ctx = ctx;
 	arena_init(&r->arena, 0);
 	r->arena.block_max = REQUEST_BLOCK_BYTES;

@@ -96,12 +96,21 @@ typedef void (*http_done_fn)(void *ctx, const struct http_response *res);
 /* Some bytes of the body as they came, cut anywhere. May cancel its request. */
 typedef void (*http_data_fn)(void *ctx, struct str piece);
 
+/* A body that is read while it is sent, so that it needs no memory. */
+struct http_body_source {
+	uint64_t bytes;
+	/* All n bytes from `at` on. Begins at 0 again where a request is sent again. */
+	enum err_code (*read)(void *ctx, uint64_t at, char *to, size_t n, struct err *err);
+	void *ctx;
+};
+
 struct http_request_options {
 	const char *method; /* NULL: "GET" */
 	struct str url; /* http:// or https:// */
 	const struct http_config *config; /* lives as long as the request; NULL: none, no redirects */
 	struct labels headers; /* added after config's; User-Agent and Authorization replace ours */
 	struct str body;
+	const struct http_body_source *source; /* instead; lives as long as the request */
 	int64_t timeout_ns; /* absolute from the call on */
 	int64_t idle_timeout_ns; /* without a byte from the server, from the call on; 0: none */
 	size_t body_size_max; /* of the bytes as sent; 0: HTTP_BODY_BYTES_DEFAULT */

@@ -172,6 +172,33 @@ void conn_fail_io(struct conn *c, const char *phase, const char *why)
 /* -------------------------------------------------------------------------------------------- */
 /* The exchange */
 
+#define SENDS_PER_EVENT 64 /* of a body's source: then other events have their turn */
+
+static bool is_sent(const struct conn *c)
+{
+	const struct http_request *r = c->req;
+
+	return c->out_at == r->out.len && r->piece_at == r->piece.len &&
+		(!r->source || r->source_at == r->source->bytes);
+}
+
+static void count_sent(struct conn *c, size_t n)
+{
+	if (c->out_at < c->req->out.len)
+		c->out_at += n;
+	else
+		c->req->piece_at += n;
+}
+
+static struct str unsent(const struct conn *c)
+{
+	const struct http_request *r = c->req;
+
+	return c->out_at < r->out.len ?
+		(struct str){ r->out.ptr + c->out_at, r->out.len - c->out_at } :
+		(struct str){ r->piece.ptr + r->piece_at, r->piece.len - r->piece_at };
+}
+
 /*
  * Sends as much as the socket takes. Gives the events to wait for, or -1: the connection is gone. A
  * broken socket is not the end: a server that refuses early has sent an answer or a TLS alert
@@ -179,19 +206,27 @@ void conn_fail_io(struct conn *c, const char *phase, const char *why)
  */
 static int send_out(struct conn *c)
 {
-	struct str out = buf_str(&c->req->out);
 	struct buf why = { 0 };
 	enum io_status s;
+	struct err err;
 	bool broken;
 	size_t done;
 
-	while (c->out_at < out.len && !c->write_error[0]) { /* each turn sends at least a byte */
-		struct str rest = { out.ptr + c->out_at, out.len - c->out_at };
+	for (int i = 0; !is_sent(c) && !c->write_error[0]; i++) { /* each turn sends at least a byte */
+		struct str rest;
+		enum err_code rc;
 
+		if (c->out_at == c->req->out.len && (rc = request_next_piece(c->req, &err))) {
+			conn_fail(c, rc, &err);
+			return -1;
+		}
+		if (i == SENDS_PER_EVENT && c->req->source)
+			return EV_READ | EV_WRITE;
+		rest = unsent(c);
 		s = conn_write(c, rest, &done, &why, &broken);
 		if (s == IO_WANT_READ || s == IO_WANT_WRITE)
 			return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
-		c->out_at += done;
+		count_sent(c, done);
 		if (s == IO_DONE)
 			continue;
 		snprintf(c->write_error, sizeof(c->write_error), STR_FMT,
@@ -209,8 +244,7 @@ static int send_out(struct conn *c)
 static void end_exchange(struct conn *c, bool leftover)
 {
 	struct http_request *r = c->req;
-	bool reusable = r->parser.keep_alive && !leftover && c->out_at == r->out.len &&
-		!c->write_error[0];
+	bool reusable = r->parser.keep_alive && !leftover && is_sent(c) && !c->write_error[0];
 
 	r->conn = NULL;
 	c->req = NULL;
@@ -294,6 +328,9 @@ void conn_exchange(struct conn *c, struct http_request *r)
 	r->conn = c;
 	c->state = CONN_ACTIVE;
 	c->out_at = 0;
+	buf_clear(&r->piece);
+	r->piece_at = 0;
+	r->source_at = 0;
 	c->write_error[0] = '\0';
 	evtimer_del(c->timer);
 	exchange_step(c);

@@ -178,6 +178,8 @@ MUST_CHECK enum err_code request_authorize(struct http_request *r, struct err *e
 /* Refuses headers that change the framing: they would desynchronise the connection. */
 MUST_CHECK enum err_code request_check_headers(struct labels headers, struct err *err);
 MUST_CHECK enum err_code request_compose(struct http_request *r, struct err *err); /* into r->out */
+/* Reads the next piece of the body's source when the last one was sent. */
+MUST_CHECK enum err_code request_next_piece(struct http_request *r, struct err *err);
 /* Chooses r->proxy for r->url; before request_compose. */
 MUST_CHECK enum err_code request_route(struct http_request *r, struct err *err);
 /* The value of a header: "Basic ...". ptr NULL: out of memory. */
@@ -283,6 +285,10 @@ struct http_request {
 	uint64_t token_serial; /* of the token in `authorization`; 0: none is there */
 	bool token_is_new; /* it was fetched while the request waited */
 	bool token_again; /* a server refused a token, and this is the second attempt */
+	const struct http_body_source *source; /* of the body, or NULL */
+	struct buf piece; /* of it, and how much of that was sent; */
+	size_t piece_at;
+	uint64_t source_at; /* behind the piece */
 	struct labels headers;
 	size_t body_size_max;
 	int64_t start_ns, deadline_ns;

@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/net/http_client_internal.h"
 
+#define PIECE_BYTES (256u << 10)
 #define CREDENTIAL_BYTES_MAX (64u << 10)
 
 static bool in_list(struct str name, const char *const *list)
@@ -194,7 +195,8 @@ enum err_code request_route(struct http_request *r, struct err *err)
 
 enum err_code request_compose(struct http_request *r, struct err *err)
 {
-	bool body = r->body.len || strcmp(r->method, "POST") == 0 || strcmp(r->method, "PUT") == 0;
+	bool body = r->body.len || r->source || strcmp(r->method, "POST") == 0 ||
+		strcmp(r->method, "PUT") == 0;
 	/* a proxy that is no tunnel reads the URL */
 	bool whole = !r->url.tls &&
 		(r->proxy.kind == HTTP_PROXY_HTTP || r->proxy.kind == HTTP_PROXY_HTTPS);
@@ -216,7 +218,8 @@ enum err_code request_compose(struct http_request *r, struct err *err)
 		header_print(b, STR("Proxy-Authorization"), auth);
 	}
 	if (body)
-		buf_printf(b, "Content-Length: %zu\r\n", r->body.len);
+		buf_printf(b, "Content-Length: %llu\r\n",
+			r->source ? (unsigned long long)r->source->bytes : (unsigned long long)r->body.len);
 	if (r->config && !r->foreign)
 		add_headers(b, r->config->headers, false);
 	if ((rc = add_file_headers(r, err)))
@@ -226,5 +229,24 @@ enum err_code request_compose(struct http_request *r, struct err *err)
 	buf_add_str(b, r->body);
 	if (buf_failed(b))
 		return err_nomem(err, "request");
+	return ERR_OK;
+}
+
+enum err_code request_next_piece(struct http_request *r, struct err *err)
+{
+	uint64_t left = r->source ? r->source->bytes - r->source_at : 0;
+	size_t n = left < PIECE_BYTES ? (size_t)left : PIECE_BYTES;
+	enum err_code rc;
+
+	if (!n || r->piece_at < r->piece.len)
+		return ERR_OK;
+	buf_clear(&r->piece);
+	r->piece_at = 0;
+	if (!buf_reserve(&r->piece, n))
+		return err_nomem(err, "request");
+	if ((rc = r->source->read(r->source->ctx, r->source_at, r->piece.ptr, n, err)))
+		return rc;
+	r->piece.len = n;
+	r->source_at += n;
 	return ERR_OK;
 }

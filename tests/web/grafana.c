@@ -32,10 +32,11 @@ static void quit(void *ctx)
 	(void)ctx;
 }
 
-static void start(const char *grpc_address)
+static void start(const char *grpc_address, struct debuginfo *debuginfo)
 {
 	struct web_options w = { .listen_address = "127.0.0.1:0",
 		.otlp_grpc_listen_address = grpc_address,
+		.debuginfo = debuginfo,
 		.cors_origin = "http://grafana\\.example",
 		.enable_ingest = true,
 		.reload = reload,
@@ -56,12 +57,17 @@ static void start(const char *grpc_address)
 
 void grafana_start(void)
 {
-	start(NULL);
+	start(NULL, NULL);
 }
 
 void grafana_start_grpc(void)
 {
-	start("127.0.0.1:0");
+	start("127.0.0.1:0", NULL);
+}
+
+void grafana_start_debuginfo(struct debuginfo *debuginfo)
+{
+	start(NULL, debuginfo);
 }
 
 void grafana_stop(void)

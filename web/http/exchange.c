@@ -10,7 +10,7 @@ static void wake_connection(void *ctx)
 	MHD_resume_connection(((struct exchange *)ctx)->connection);
 }
 
-static void sleep_connection(void *ctx)
+void exchange_sleep(void *ctx)
 {
 	MHD_suspend_connection(((struct exchange *)ctx)->connection);
 }
@@ -18,7 +18,7 @@ static void sleep_connection(void *ctx)
 ssize_t exchange_read_stream(void *ctx, uint64_t at, char *to, size_t max)
 {
 	struct exchange *x = ctx;
-	ssize_t n = stream_read(&x->stream, to, max, sleep_connection);
+	ssize_t n = stream_read(&x->stream, to, max, exchange_sleep);
 
 	(void)at;
 	return n == STREAM_END ? MHD_CONTENT_READER_END_OF_STREAM :
@@ -120,6 +120,8 @@ struct exchange *exchange_open(
 	x->in.body_bytes_max = s->o.body_bytes_max;
 	arena_init(&x->in.arena, HTTP_REQUEST_ARENA_BYTES);
 	stream_init(&x->stream, wake_connection, x);
+	intake_init(&x->intake, wake_connection, x);
+	x->in.intake = &x->intake;
 	x->out.stream = &x->stream;
 	info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT);
 	x->conn = info ? info->socket_context : NULL;
@@ -138,14 +140,53 @@ struct exchange *exchange_open(
 	x->in.user_agent = header_of(x, "User-Agent");
 	x->in.connect_version = header_of(x, "Connect-Protocol-Version");
 	x->in.connect_timeout_ms = header_of(x, "Connect-Timeout-Ms");
+	(void)!str_to_u64(header_of(x, "Content-Length"), &x->in.body_announced);
 	remote_of(x);
 	MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, add_argument, &x->in);
 	return x;
 }
 
+/* ---- the body ---- */
+
+/* So much of a refused body is read and dropped, so that its sender reads the answer. */
+#define DISCARD_BYTES_MAX (64u << 20)
+
+bool exchange_has_header(const struct exchange *x, const char *name)
+{
+	return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name) != NULL;
+}
+
+bool exchange_has_body(const struct exchange *x)
+{
+	const char *length = MHD_lookup_connection_value(
+		x->connection, MHD_HEADER_KIND, "Content-Length");
+
+	return exchange_has_header(x, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
+}
+
+bool exchange_is_too_long(const struct exchange *x, uint64_t taken)
+{
+	return x->in.body_announced > taken && x->in.body_announced - taken > DISCARD_BYTES_MAX;
+}
+
+bool exchange_take(struct exchange *x, const char *data, size_t n)
+{
+	size_t most = x->in.by_pieces && x->in.body_bytes_max > DISCARD_BYTES_MAX ?
+		x->in.body_bytes_max :
+		DISCARD_BYTES_MAX;
+
+	if (x->admission == HTTP_ADMITTED && !x->in.by_pieces)
+		body_add(&x->server->bodies, &x->body, x->in.client, data, n, x->in.body_bytes_max);
+	if (x->admission == HTTP_ADMITTED && !x->in.by_pieces && !x->body.refused)
+		return true;
+	x->discarded += n;
+	return x->discarded <= most;
+}
+
 void exchange_close(struct exchange *x)
 {
 	stream_release(&x->stream);
+	intake_release(&x->intake);
 	arena_release(&x->in.arena);
 	buf_release(&x->body.data);
 	buf_release(&x->out.body);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <sys/socket.h>
 
+#include "web/http/intake.h"
 #include "web/http/stream.h"
 
 bool http_same_client(struct http_client a, struct http_client b)
@@ -149,4 +150,11 @@ enum err_code http_flush(struct http_in *in, struct http_out *out, struct err *e
 	rc = stream_write(out->stream, buf_str(&out->body), gzip, &in->canceled, err);
 	buf_clear(&out->body);
 	return rc;
+}
+
+enum err_code http_read(struct http_in *in, struct str *piece, struct err *err)
+{
+	*piece = STR("");
+	return in->intake ? intake_read(in->intake, in->body_bytes_max, &in->canceled, piece, err) :
+						ERR_OK;
 }

@@ -59,6 +59,7 @@ enum http_admission {
 	HTTP_ADMIT_LATER, /* it takes long: ask again on a worker */
 };
 
+struct intake;
 struct route;
 
 struct http_in {
@@ -74,7 +75,10 @@ struct http_in {
 	 * address, 503 too much from all.
 	 */
 	int body_refused;
-	size_t body_bytes_max; /* the server's; admission may lower it */
+	size_t body_bytes_max; /* the server's; admission may change it */
+	uint64_t body_announced; /* Content-Length; 0: none */
+	bool by_pieces; /* admission says so: the body is not gathered, the handler calls http_read */
+	struct intake *intake; /* the server's: for http_read */
 	const struct route *route; /* the router's, once the request is admitted */
 	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
 	struct str origin, host, fetch_site; /* the latter: Sec-Fetch-Site */
@@ -118,6 +122,16 @@ void http_add_header(struct http_out *out, const char *name, struct str value);
 void http_default_header(struct http_out *out, const char *name, struct str value);
 /* Replaces the response, except for its headers, by text/plain and a newline. */
 void http_text(struct http_out *out, int status, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/*
+ * The next bytes of a body that is taken by pieces, valid until the next call; len 0: it has ended.
+ * Waits for them; the client has the body's time for each HTTP_PIECES_BYTES_MIN. The handler may
+ * answer before the end; the rest is dropped then. Such an answer is not flushed.
+ *
+ * ERR_CANCELED: the client is gone, or the server closes; ERR_LIMIT: more than body_bytes_max.
+ */
+#define HTTP_PIECES_BYTES_MIN (256u << 10)
+MUST_CHECK enum err_code http_read(struct http_in *in, struct str *piece, struct err *err);
 
 /*
  * Sends what the body holds so far and empties it. At the first call status and headers go with it,

@@ -1,95 +1,25 @@
 /*
- * The life of a connection, as the watcher sees it (struct conn, all under server.lock):
- *
- *   RECEIVING  opened, or answered and kept alive; since `since_ns`. A whole head must come
- *              within the read timeout, drips or not, or the socket is shut down.
- *   BODY       the request was admitted on its head; its body must come within the body timeout.
- *   REFUSED_BODY
- *              it was not; its body is read and dropped, so that its sender reads the answer.
- *   WORKING    a worker has the request, or verifies whether its body is taken. When the client's
- *              side closes, the request is marked canceled.
- *   SENDING    the answer is on its way, and must be taken within SEND_TIMEOUT_NS.
- *
- * A long answer is sent while its worker still writes it (web/http/stream.h): then the connection
- * is resumed at the first piece, stays WORKING till the last one is written, and may end before its
- * worker does, which then frees the exchange.
+ * From the head of a request to its answer: admission, the body, the worker; opening and closing.
+ * web/http/conns.c says which states a connection has.
  *
  * Invariants: a conn is in the list from libmicrohttpd's STARTED to its CLOSED notification, so its
  * socket is open while the lock is held and it is in the list. An exchange belongs to the receiving
  * thread, except from pool_submit to MHD_resume_connection, when it belongs to its worker; nobody
- * frees it meanwhile. Once a streamed answer has begun, nobody changes its status and headers.
+ * frees it meanwhile; of a body by pieces both have it, each its own fields. Once a streamed answer
+ * has begun, nobody changes its status and headers.
  */
 #include <assert.h>
-#include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "web/http/exchange.h"
 #include "web/http/listen.h"
 
-#define SEND_TIMEOUT_NS (10 * NS_PER_MIN)
 #define FLUSH_NS NS_PER_S
-/* When three quarters of the connections are taken, slow senders get less time. */
-#define CROWDED_TIMEOUT_NS (5 * NS_PER_S)
-/* A refused request gets less time for its body. */
-#define REFUSED_BODY_TIMEOUT_NS (10 * NS_PER_S)
-#define WATCH_NS (200 * NS_PER_MS)
 #define QUEUE_MAX 4096
 #define SEND_BLOCK_BYTES (32u << 10)
 #define CONNECTION_MEMORY_BYTES (64u << 10) /* request line and headers */
-/* So much of a refused body is read and dropped, so that its sender reads the answer. */
-#define DISCARD_BYTES_MAX (64u << 20)
-
-/* ---- connections ---- */
-
-static void conn_set(
-	const struct http_server *s, struct conn *c, enum conn_state state, struct exchange *x)
-{
-	mutex_assert_held(&s->lock);
-	assert(!x == (state != CONN_WORKING));
-	c->state = state;
-	c->since_ns = clock_monotonic_ns();
-	c->exchange = x;
-}
-
-static void on_connection(void *ctx, struct MHD_Connection *connection, void **socket_context,
-	enum MHD_ConnectionNotificationCode what)
-{
-	struct http_server *s = ctx;
-	const union MHD_ConnectionInfo *info;
-	struct conn *c = *socket_context;
-
-	if (what == MHD_CONNECTION_NOTIFY_STARTED) {
-		info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-		c = calloc(1, sizeof(*c));
-		*socket_context = c;
-		if (!c || !info)
-			return; /* on_request refuses its requests then */
-		c->fd = info->connect_fd;
-		mutex_lock(&s->lock);
-		conn_set(s, c, CONN_RECEIVING, NULL);
-		c->prev = &s->conns;
-		c->next = s->conns.next;
-		c->next->prev = c;
-		c->prev->next = c;
-		s->conns_n++;
-		mutex_unlock(&s->lock);
-	} else if (c) {
-		mutex_lock(&s->lock);
-		if (c->next) {
-			c->prev->next = c->next;
-			c->next->prev = c->prev;
-			assert(s->conns_n);
-			s->conns_n--;
-		}
-		mutex_unlock(&s->lock);
-		free(c);
-		*socket_context = NULL;
-	}
-}
 
 /* Nobody else waits for requests to end: the watcher would look at all connections, each time. */
 static void tell_closer(struct http_server *s)
@@ -97,79 +27,6 @@ static void tell_closer(struct http_server *s)
 	mutex_assert_held(&s->lock);
 	if (s->closing)
 		cond_broadcast(&s->changed);
-}
-
-static bool client_gone(int fd)
-{
-	struct pollfd p = { .fd = fd, .events = POLLRDHUP };
-
-	return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
-}
-
-static int64_t patience_ns(const struct http_server *s, const struct conn *c)
-{
-	bool crowded = s->conns_n >= s->o.connections_max - s->o.connections_max / 4;
-	int64_t most = s->o.read_timeout_ns;
-
-	mutex_assert_held(&s->lock);
-	if (c->state == CONN_SENDING)
-		return SEND_TIMEOUT_NS;
-	if (c->state == CONN_BODY)
-		most = s->o.body_timeout_ns;
-	else if (c->state == CONN_REFUSED_BODY && most > REFUSED_BODY_TIMEOUT_NS)
-		most = REFUSED_BODY_TIMEOUT_NS;
-	return crowded && most > CROWDED_TIMEOUT_NS ? CROWDED_TIMEOUT_NS : most;
-}
-
-static void watch_conn(struct http_server *s, struct conn *c, int64_t now)
-{
-	if (c->state == CONN_WORKING) {
-		if (c->exchange && client_gone(c->fd))
-			atomic_store(&c->exchange->in.canceled, true);
-	} else if (now - c->since_ns > patience_ns(s, c)) {
-		shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd notices and closes */
-	}
-}
-
-static void watch(void *ctx)
-{
-	struct http_server *s = ctx;
-
-	mutex_lock(&s->lock);
-	while (!s->closing || s->conns_n) {
-		int64_t now = clock_monotonic_ns();
-
-		for (struct conn *c = s->conns.next; c != &s->conns; c = c->next)
-			watch_conn(s, c, now);
-		cond_wait_until(&s->changed, &s->lock, now + WATCH_NS);
-	}
-	mutex_unlock(&s->lock);
-}
-
-/* ---- requests ---- */
-
-/* False: it passed DISCARD_BYTES_MAX; the connection ends. */
-static bool take_body(struct exchange *x, const char *data, size_t n)
-{
-	struct http_server *s = x->server;
-
-	if (x->admission == HTTP_ADMITTED)
-		body_add(&s->bodies, &x->body, x->in.client, data, n, x->in.body_bytes_max);
-	if (x->admission == HTTP_ADMITTED && !x->body.refused)
-		return true;
-	x->discarded += n;
-	return x->discarded <= DISCARD_BYTES_MAX;
-}
-
-/* True if Content-Length is more than would be read to its end: answered before the body comes. */
-static bool announces_too_much(struct exchange *x)
-{
-	const char *text = MHD_lookup_connection_value(
-		x->connection, MHD_HEADER_KIND, "Content-Length");
-	uint64_t n;
-
-	return text && str_to_u64(str_of(text), &n) && n > x->server->o.body_bytes_max &&
-		n - x->server->o.body_bytes_max > DISCARD_BYTES_MAX;
 }
 
 /* ---- answers ---- */
@@ -212,7 +69,8 @@ enum handed {
 	HANDED_BACK, /* the queue is full: the connection resumes after this call of MHD's */
 };
 
-static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
+/* False: the server is ending. */
+static bool begin_work(struct exchange *x, enum conn_state state)
 {
 	struct http_server *s = x->server;
 	bool closing;
@@ -220,22 +78,35 @@ static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
 	mutex_lock(&s->lock);
 	closing = s->closing;
 	if (!closing) {
-		conn_set(s, x->conn, CONN_WORKING, x);
+		conn_set(s, x->conn, state, x);
 		x->working = true;
+		x->waits = state == CONN_WORKING;
 		s->working++;
 	}
 	mutex_unlock(&s->lock);
-	if (closing)
-		return HANDED_NOT;
-	MHD_suspend_connection(x->connection);
-	if (pool_submit(s->pool, fn, x))
-		return HANDED;
+	return !closing;
+}
+
+static void take_back(struct exchange *x, enum conn_state state)
+{
+	struct http_server *s = x->server;
+
 	mutex_lock(&s->lock);
-	conn_set(s, x->conn, CONN_SENDING, NULL);
+	conn_set(s, x->conn, state, NULL);
 	x->working = false;
 	assert(s->working);
 	s->working--;
 	mutex_unlock(&s->lock);
+}
+
+static enum handed to_worker(struct exchange *x, void (*fn)(void *ctx))
+{
+	if (!begin_work(x, CONN_WORKING))
+		return HANDED_NOT;
+	MHD_suspend_connection(x->connection);
+	if (pool_submit(x->server->pool, fn, x))
+		return HANDED;
+	take_back(x, CONN_SENDING);
 	MHD_resume_connection(x->connection);
 	return HANDED_BACK;
 }
@@ -254,19 +125,6 @@ static void say_no_memory(struct http_out *out)
 	buf_release(&out->body);
 	out->headers_n = 0;
 	http_text(out, 503, "out of memory");
-}
-
-static bool has_header(struct exchange *x, const char *name)
-{
-	return MHD_lookup_connection_value(x->connection, MHD_HEADER_KIND, name) != NULL;
-}
-
-static bool has_body(struct exchange *x)
-{
-	const char *length = MHD_lookup_connection_value(
-		x->connection, MHD_HEADER_KIND, "Content-Length");
-
-	return has_header(x, "Transfer-Encoding") || (length && strcmp(length, "0") != 0);
 }
 
 static void set_admission(struct exchange *x, enum http_admission admission)
@@ -295,11 +153,17 @@ static void admit_later(void *ctx)
 
 /*
  * The admission is known and no byte of the body was read. A sender that waits for "100 Continue"
- * gets a refusal now; others would not read it before they have sent their body.
+ * gets a refusal now, and one whose body is too long to be dropped; others would not read it before
+ * they have sent their body.
  */
 static enum MHD_Result admitted(struct exchange *x)
 {
-	if (x->admission == HTTP_ANSWERED && has_header(x, "Expect"))
+	if (x->admission == HTTP_ADMITTED && exchange_is_too_long(x, x->in.body_bytes_max)) {
+		x->admission = HTTP_ANSWERED;
+		http_text(&x->out, 413, "the body is longer than this server takes");
+	}
+	if (x->admission == HTTP_ANSWERED &&
+		(exchange_has_header(x, "Expect") || exchange_is_too_long(x, 0)))
 		return send_response(x);
 	return MHD_YES;
 }
@@ -357,27 +221,29 @@ static void work(void *ctx)
 {
 	struct exchange *x = ctx;
 	struct http_server *s = x->server;
-	bool streaming, orphaned;
+	bool streaming, orphaned, waits;
 
 	x->in.body = buf_str(&x->body.data);
 	x->in.body_refused = x->body.refused;
 	handle(s, x);
+	intake_leave(&x->intake);
 	streaming = stream_started(&x->stream);
 	if (streaming)
 		exchange_end_stream(x);
 	mutex_lock(&s->lock);
 	x->working = false;
 	orphaned = x->orphaned;
+	waits = x->waits;
 	if (!orphaned)
-		conn_set(s, x->conn, CONN_SENDING, NULL);
+		conn_set(s, x->conn, waits ? CONN_SENDING : CONN_REFUSED_BODY, NULL);
 	assert(s->working);
 	s->working--;
 	tell_closer(s);
-	/* From here on a streamed exchange may be freed by the other thread. */
+	/* From here on the other thread may free one that is streamed, or not suspended. */
 	mutex_unlock(&s->lock);
 	if (orphaned)
 		exchange_close(x);
-	else if (!streaming)
+	else if (waits && !streaming)
 		MHD_resume_connection(x->connection);
 }
 
@@ -388,10 +254,88 @@ static enum MHD_Result submit(struct exchange *x)
 
 	x->submitted = true;
 	x->body.whole = true;
+	intake_end(&x->intake);
 	if ((handed = to_worker(x, work)) == HANDED)
 		return MHD_YES;
 	refuse(x, handed);
 	return handed == HANDED_NOT ? send_response(x) : MHD_YES;
+}
+
+/* ---- a body by pieces, which a worker reads while it comes ---- */
+
+static bool is_working(struct exchange *x)
+{
+	bool working;
+
+	mutex_lock(&x->server->lock);
+	working = x->working;
+	mutex_unlock(&x->server->lock);
+	return working;
+}
+
+static void start_pieces(struct exchange *x)
+{
+	enum handed handed = HANDED_NOT;
+
+	x->submitted = true;
+	if (begin_work(x, CONN_PIECES)) {
+		if (pool_submit(x->server->pool, work, x))
+			return;
+		take_back(x, CONN_REFUSED_BODY);
+		handed = HANDED_BACK;
+	}
+	refuse(x, handed);
+	intake_leave(&x->intake);
+}
+
+/* The sender has time for its next bytes, or the worker takes its own. */
+static void set_pace(struct exchange *x, enum conn_state state)
+{
+	struct http_server *s = x->server;
+
+	x->progress = 0;
+	mutex_lock(&s->lock);
+	if (x->working && !x->waits)
+		conn_set(s, x->conn, state, x);
+	mutex_unlock(&s->lock);
+}
+
+static enum MHD_Result take_piece(struct exchange *x, const char *data, size_t *n)
+{
+	if (!x->submitted)
+		start_pieces(x);
+	if (!is_working(x)) { /* it has answered before the end of the body */
+		if (!exchange_take(x, data, *n))
+			return MHD_NO;
+	} else if (!intake_add(&x->intake, data, *n, exchange_sleep)) {
+		set_pace(x, CONN_WORKING);
+		x->progress = HTTP_PIECES_BYTES_MIN; /* the next piece is the sender's again */
+		return MHD_YES;
+	} else if ((x->progress += *n) >= HTTP_PIECES_BYTES_MIN) {
+		set_pace(x, CONN_PIECES);
+	}
+	*n = 0;
+	return MHD_YES;
+}
+
+/* Suspends first: the worker may end meanwhile, and resumes only what waits. */
+static enum MHD_Result end_pieces(struct exchange *x)
+{
+	struct http_server *s = x->server;
+	bool waits;
+
+	if (!is_working(x))
+		return send_response(x);
+	intake_end(&x->intake);
+	MHD_suspend_connection(x->connection);
+	mutex_lock(&s->lock);
+	waits = x->waits = x->working;
+	if (waits)
+		conn_set(s, x->conn, CONN_WORKING, x);
+	mutex_unlock(&s->lock);
+	if (!waits)
+		MHD_resume_connection(x->connection);
+	return MHD_YES;
 }
 
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *url,
@@ -406,21 +350,22 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 		*state = x;
 		if (!x || !x->conn || !x->conn->next)
 			return MHD_NO;
-		if (!announces_too_much(x))
-			return has_body(x) ? admit(x) : MHD_YES;
-		http_text(&x->out, 413, "the body is longer than this server takes");
-		return send_response(x);
+		return exchange_has_body(x) ? admit(x) : MHD_YES;
 	}
 	if (x->admitting) {
 		x->admitting = false;
 		return admitted(x);
 	}
+	if (*data_n && x->in.by_pieces && x->admission == HTTP_ADMITTED)
+		return take_piece(x, data, data_n);
 	if (*data_n) {
-		if (!take_body(x, data, *data_n))
+		if (!exchange_take(x, data, *data_n))
 			return MHD_NO;
 		*data_n = 0;
 		return MHD_YES;
 	}
+	if (x->submitted && x->in.by_pieces)
+		return end_pieces(x);
 	return x->submitted || x->admission == HTTP_ANSWERED ? send_response(x) : submit(x);
 }
 
@@ -430,6 +375,7 @@ static void leave(struct exchange *x)
 	mutex_assert_held(&x->server->lock);
 	atomic_store(&x->in.canceled, true);
 	stream_leave(&x->stream);
+	intake_gone(&x->intake);
 }
 
 static void on_completed(
@@ -467,7 +413,7 @@ static enum err_code start_daemon(struct http_server *s, struct err *err)
 		{ MHD_OPTION_LISTEN_SOCKET, s->fd, NULL },
 		{ MHD_OPTION_CONNECTION_LIMIT, s->o.connections_max, NULL },
 		{ MHD_OPTION_CONNECTION_MEMORY_LIMIT, CONNECTION_MEMORY_BYTES, NULL },
-		{ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)on_connection, s },
+		{ MHD_OPTION_NOTIFY_CONNECTION, (intptr_t)conns_notify, s },
 		{ MHD_OPTION_NOTIFY_COMPLETED, (intptr_t)on_completed, s },
 	};
 	size_t n = 5;
@@ -510,7 +456,7 @@ enum err_code http_server_open(
 		goto fail;
 	if ((rc = pool_open("web", o->workers, QUEUE_MAX, &s->pool, err)))
 		goto fail;
-	if ((rc = thread_start(&s->watcher, "web-watch", watch, s, err)))
+	if ((rc = thread_start(&s->watcher, "web-watch", conns_watch, s, err)))
 		goto fail;
 	if ((rc = start_daemon(s, err)))
 		goto fail;
@@ -556,7 +502,7 @@ static void end_requests(struct http_server *s, int64_t grace_ns)
 	while (s->working && cond_wait_until(&s->changed, &s->lock, deadline))
 		;
 	for (struct conn *c = s->conns.next; c != &s->conns; c = c->next)
-		if (c->state == CONN_WORKING && c->exchange)
+		if (c->exchange)
 			atomic_store(&c->exchange->in.canceled, true);
 	while (s->working)
 		cond_wait(&s->changed, &s->lock);

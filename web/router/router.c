@@ -314,7 +314,8 @@ static const struct route *route_of(struct web *w, struct http_in *in, struct ht
 		allow_origin(w, in, out);
 	if (!(r->flags & ROUTE_BODY) && in->body_bytes_max > HTTP_FORM_BYTES_MAX)
 		in->body_bytes_max = HTTP_FORM_BYTES_MAX;
-	return r;
+	in->by_pieces = r->flags & ROUTE_PIECES;
+	return !r->admit || r->admit(w, in, out) ? r : NULL;
 }
 
 enum http_admission router_admit(void *ctx, struct http_in *in, struct http_out *out, bool may_wait)

@@ -13,6 +13,7 @@
 #include "web/http/http.h"
 #include "web/router/options.h"
 
+struct debuginfo_uploads;
 struct route;
 
 struct web {
@@ -23,6 +24,7 @@ struct web {
 	struct grpc_server *grpc; /* of OTLP; NULL: off */
 	struct web_config *config;
 	struct receiver *receiver; /* of pushed profiles; NULL: none are taken */
+	struct debuginfo_uploads *uploads; /* of debug data; NULL: none are taken */
 	struct regex *cors_origin; /* NULL: no other site may read */
 	char *own_origin; /* scheme://host[:port] of the external URL that was given, or NULL */
 	char *prefix; /* in front of all paths: "" or "/x" */
@@ -52,9 +54,15 @@ enum route_flags {
 	ROUTE_SLOW = 128, /* may take or wait long: some workers never run it */
 	ROUTE_CHANGES = 256, /* changes something: 403 for pages of other sites */
 	ROUTE_ANY_HOST = 512, /* answers to any name, even with --web.allowed-host */
+	ROUTE_PIECES = 1024, /* the handler reads a long body by http_read */
 };
 
 typedef void route_fn(struct web *w, struct http_in *in, struct http_out *out);
+/*
+ * On the head of a request that may be called, on the receiving thread: it must not wait. False:
+ * *out is the answer. May set in->body_bytes_max.
+ */
+typedef bool route_admit_fn(struct web *w, struct http_in *in, struct http_out *out);
 
 struct route {
 	unsigned methods; /* enum http_method */
@@ -62,6 +70,7 @@ struct route {
 	route_fn *fn;
 	unsigned flags;
 	const char *help;
+	route_admit_fn *admit; /* NULL: every request */
 };
 
 /*

@@ -1,0 +1,257 @@
+#include "web/debuginfo/binaries.h"
+
+#include <stdlib.h>
+
+#define ROOM_FIRST 64u
+#define FILE_DIGITS 32u
+
+struct binary_address {
+	uint64_t address; /* offset in the file */
+	uint32_t binary;
+};
+
+void binaries_init(struct binaries *b, struct arena *a)
+{
+	*b = (struct binaries){ .a = a, .seed = hash_seed() };
+	map_init(&b->by_key);
+}
+
+void binaries_release(struct binaries *b)
+{
+	map_release(&b->by_key);
+	free(b->addresses);
+}
+
+/* ---- keys: an id, or without one the path ---- */
+
+static struct str key_of(const struct binary *x)
+{
+	return x->id.len ? debuginfo_id_text(&x->id) : x->path;
+}
+
+static bool same_key(const void *ctx, const void *key, uint32_t i)
+{
+	const struct binary *x = key, *y = &((const struct binaries *)ctx)->v[i];
+
+	return x->id.len == y->id.len && x->id.kind == y->id.kind && str_eq(key_of(x), key_of(y));
+}
+
+static uint64_t hash_of(const struct binaries *b, const struct binary *x)
+{
+	struct str key = key_of(x);
+
+	return hash_bytes(key.ptr, key.len, b->seed ^ x->id.kind);
+}
+
+static uint32_t find(const struct binaries *b, const struct binary *x)
+{
+	return map_find(&b->by_key, hash_of(b, x), same_key, b, x);
+}
+
+static enum err_code add(struct binaries *b, const struct binary *x, uint32_t *at, struct err *err)
+{
+	struct binary *grown;
+
+	if (b->n == b->room) {
+		size_t room = b->room ? 2 * b->room : ROOM_FIRST;
+
+		if (!(grown = arena_array(b->a, struct binary, room)))
+			return arena_fail(b->a, "binaries", err);
+		if (b->n)
+			memcpy(grown, b->v, b->n * sizeof(*grown));
+		b->v = grown;
+		b->room = room;
+	}
+	*at = (uint32_t)b->n;
+	if (!map_add(&b->by_key, hash_of(b, x), *at))
+		return err_nomem(err, "binaries");
+	b->v[b->n++] = *x;
+	return ERR_OK;
+}
+
+enum err_code binaries_add_infos(
+	struct binaries *b, const struct debuginfo_info *v, size_t n, struct err *err)
+{
+	uint32_t at;
+	enum err_code rc;
+
+	for (size_t i = 0; i < n; i++) {
+		struct binary x = { .id = v[i].id, .info = &v[i], .path = v[i].path };
+
+		if ((rc = add(b, &x, &at, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+/* ---- of profiles ---- */
+
+bool binary_id_guess(struct str text, struct debuginfo_id *out)
+{
+	bool go = text.len && memchr(text.ptr, '/', text.len);
+	enum debuginfo_id_kind kind = go ? DEBUGINFO_GO :
+		text.len == FILE_DIGITS      ? DEBUGINFO_FILE :
+									   DEBUGINFO_GNU;
+
+	return text.len && debuginfo_id_init(out, kind, text, NULL) == ERR_OK;
+}
+
+/* A kind of id under which the store knows this text goes before what it looks like. */
+static void set_id(const struct binaries *b, struct str text, struct binary *x)
+{
+	for (int kind = 0; kind < DEBUGINFO_ID_KINDS; kind++) {
+		uint32_t at;
+
+		if (debuginfo_id_init(&x->id, (enum debuginfo_id_kind)kind, text, NULL))
+			continue;
+		at = find(b, x);
+		if (at != MAP_NONE && b->v[at].info)
+			return;
+	}
+	x->id = (struct debuginfo_id){ 0 };
+	(void)!binary_id_guess(text, &x->id);
+}
+
+static void add_job(struct binary *x, struct str job)
+{
+	for (uint32_t i = 0; i < x->jobs_n; i++)
+		if (str_eq(x->jobs[i], job))
+			return;
+	if (x->jobs_n < BINARY_JOBS_MAX)
+		x->jobs[x->jobs_n++] = job;
+}
+
+/* MAP_NONE: there are too many. */
+static enum err_code binary_of(
+	struct binaries *b, const struct partition *p, uint32_t mapping, uint32_t *at, struct err *err)
+{
+	const struct sym_mapping *m = sym_mapping(p, mapping);
+	struct binary x = { .path = str_dup(b->a, sym_string(p, m->filename)) };
+	enum err_code rc;
+
+	if (!x.path.ptr)
+		return arena_fail(b->a, "binaries", err);
+	set_id(b, sym_string(p, m->build_id), &x);
+	*at = find(b, &x);
+	if (*at == MAP_NONE && b->n >= BINARIES_MAX) {
+		b->cut = true;
+		return ERR_OK;
+	}
+	if (*at == MAP_NONE && (rc = add(b, &x, at, err)))
+		return rc;
+	if (x.path.len && (!b->v[*at].path.len || !b->v[*at].jobs_n))
+		b->v[*at].path = x.path;
+	add_job(&b->v[*at], partition_name(p));
+	return ERR_OK;
+}
+
+static enum err_code add_address(
+	struct binaries *b, uint32_t binary, uint64_t address, struct err *err)
+{
+	size_t n = b->addresses_n;
+	struct binary_address *grown;
+
+	if (n == BINARIES_ADDRESSES_MAX) {
+		b->uncounted = true;
+		return ERR_OK;
+	}
+	if (n >= 1024 ? !(n & (n - 1)) : !n) {
+		grown = realloc(b->addresses, (n ? 2 * n : 1024) * sizeof(*grown));
+		if (!grown)
+			return err_nomem(err, "addresses");
+		b->addresses = grown;
+	}
+	b->addresses[b->addresses_n++] = (struct binary_address){ address, binary };
+	return ERR_OK;
+}
+
+static enum err_code add_partition(struct binaries *b, const struct partition *p, struct err *err)
+{
+	uint32_t n = sym_locations_n(p), last = SYM_NONE, at = MAP_NONE;
+	enum err_code rc;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sym_location *l;
+
+		if (!sym_exists(p, SYM_LOCATION, i))
+			continue;
+		l = sym_location(p, i);
+		if (l->lines_n || l->mapping == SYM_NONE)
+			continue;
+		if (l->mapping != last && (rc = binary_of(b, p, l->mapping, &at, err)))
+			return rc;
+		last = l->mapping;
+		if (at != MAP_NONE &&
+			(rc = add_address(b, at, sym_mapping(p, last)->offset + l->address, err)))
+			return rc;
+	}
+	return ERR_OK;
+}
+
+static enum err_code visit(void *ctx, const struct db_series *s, struct err *err)
+{
+	struct binaries *b = ctx;
+	size_t at = partition_index(s->partition);
+	bool *grown;
+
+	if (at >= b->seen_n) {
+		if (!(grown = arena_array(b->a, bool, at * 2 + ROOM_FIRST)))
+			return arena_fail(b->a, "partitions", err);
+		if (b->seen_n)
+			memcpy(grown, b->seen, b->seen_n * sizeof(*grown));
+		b->seen = grown;
+		b->seen_n = at * 2 + ROOM_FIRST;
+	}
+	if (b->seen[at])
+		return ERR_OK;
+	b->seen[at] = true;
+	return add_partition(b, s->partition, err);
+}
+
+enum err_code binaries_add_profiles(struct binaries *b, struct db_querier *q, struct err *err)
+{
+	const struct db_visitor v = { .take = visit, .ctx = b };
+
+	return db_visit_series(q, DB_PROFILES, NULL, 0, &v, err);
+}
+
+/* ---- order ---- */
+
+static int by_address(const void *p, const void *q)
+{
+	const struct binary_address *x = p, *y = q;
+
+	if (x->binary != y->binary)
+		return x->binary < y->binary ? -1 : 1;
+	return x->address < y->address ? -1 : x->address > y->address;
+}
+
+static int by_weight(const void *p, const void *q)
+{
+	const struct binary *x = p, *y = q;
+	int order;
+
+	if (x->addresses != y->addresses)
+		return x->addresses > y->addresses ? -1 : 1;
+	order = str_cmp(x->path, y->path);
+	return order ? order : str_cmp(key_of(x), key_of(y));
+}
+
+static int by_text(const void *p, const void *q)
+{
+	return str_cmp(*(const struct str *)p, *(const struct str *)q);
+}
+
+void binaries_order(struct binaries *b)
+{
+	if (b->addresses_n)
+		qsort(b->addresses, b->addresses_n, sizeof(*b->addresses), by_address);
+	for (size_t i = 0; i < b->addresses_n; i++)
+		if (!i || by_address(&b->addresses[i - 1], &b->addresses[i]))
+			b->v[b->addresses[i].binary].addresses++;
+	for (size_t i = 0; i < b->n; i++)
+		if (b->v[i].jobs_n)
+			qsort(b->v[i].jobs, b->v[i].jobs_n, sizeof(struct str), by_text);
+	if (b->n)
+		qsort(b->v, b->n, sizeof(*b->v), by_weight);
+}

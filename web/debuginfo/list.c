@@ -1,0 +1,212 @@
+/* GET /api/v1/symbols: the binaries, and what is known of the symbols of each. */
+#include "base/clock.h"
+#include "tsdb/db.h"
+#include "tsdb/debuginfo/service/debuginfo.h"
+#include "web/debuginfo/binaries.h"
+#include "web/debuginfo/debuginfo.h"
+#include "web/router/envelope.h"
+
+#define LISTED_MAX 1000u
+#define WARNINGS_MAX 16u
+#define WINDOW_NS NS_PER_HOUR
+
+struct list {
+	struct web *w;
+	struct http_in *in;
+	struct debuginfo_store *store; /* NULL: none */
+	struct db_querier *q; /* NULL: profiles are not asked for */
+	struct binaries b;
+	struct str warnings[WARNINGS_MAX + 3];
+	size_t warnings_n;
+};
+
+/* ---- writing ---- */
+
+static const char *state_of(const struct debuginfo_info *i)
+{
+	if (!i)
+		return "unknown";
+	if (i->extracting)
+		return "extracting";
+	if (i->queued)
+		return "queued";
+	if (i->uploading)
+		return "uploading";
+	if (i->present)
+		return "named";
+	if (i->why.len)
+		return "failed";
+	return i->missing_end_s > clock_now_ns() / NS_PER_S ? "missing" : "unknown";
+}
+
+static void write_time(struct json *j, const char *key, int64_t s)
+{
+	struct buf text = { 0 };
+
+	if (s <= 0 || s > TIME_MAX_NS / NS_PER_S)
+		return;
+	time_print_rfc3339(&text, s * NS_PER_S);
+	json_key(j, key);
+	json_str(j, buf_str(&text));
+	buf_release(&text);
+}
+
+static void write_text(struct json *j, const char *key, struct str text)
+{
+	if (!text.len)
+		return;
+	json_key(j, key);
+	json_str(j, text);
+}
+
+static void write_number(struct json *j, const char *key, uint64_t n)
+{
+	json_key(j, key);
+	json_u64(j, n);
+}
+
+static void write_info(struct json *j, const struct debuginfo_info *i)
+{
+	write_text(j, "why", i->why);
+	if (i->present) {
+		write_text(j, "quality", str_of(debuginfo_qualities[i->quality]));
+		write_text(j, "content", str_of(debuginfo_kinds[i->kind]));
+		write_text(j, "origin", str_of(debuginfo_origins[i->origin]));
+		write_number(j, "indexBytes", i->index_bytes);
+		write_number(j, "sourceBytes", i->source_bytes);
+		write_time(j, "addedAt", i->added_s);
+		write_time(j, "usedAt", i->used_s);
+	} else if (i->waiting_bytes) {
+		write_number(j, "sourceBytes", i->waiting_bytes);
+	}
+	write_time(j, "againAt", i->again_s ? i->again_s : i->missing_end_s);
+}
+
+static void write_binary(struct json *j, const struct binary *x)
+{
+	json_object(j);
+	json_key(j, "id");
+	json_str(j, debuginfo_id_text(&x->id));
+	json_key(j, "kind");
+	json_cstr(j, x->id.len ? debuginfo_id_kind_name(x->id.kind) : "");
+	json_key(j, "path");
+	json_str(j, x->path);
+	json_key(j, "jobs");
+	json_array(j);
+	for (uint32_t i = 0; i < x->jobs_n; i++)
+		json_str(j, x->jobs[i]);
+	json_array_end(j);
+	write_number(j, "addresses", x->addresses);
+	json_key(j, "state");
+	json_cstr(j, state_of(x->info));
+	if (x->info)
+		write_info(j, x->info);
+	json_object_end(j);
+}
+
+static void warn(struct list *l, const char *text)
+{
+	l->warnings[l->warnings_n++] = str_of(text);
+}
+
+static void write_list(struct list *l, struct http_out *out)
+{
+	struct debuginfo_totals totals = { 0 };
+	size_t total = 0;
+	const struct str *damage = l->q ? db_querier_warnings(l->q, &total) : NULL;
+	struct json j;
+
+	while (l->warnings_n < total && l->warnings_n < WARNINGS_MAX) {
+		l->warnings[l->warnings_n] = damage[l->warnings_n];
+		l->warnings_n++;
+	}
+	if (l->b.cut || l->b.n > LISTED_MAX)
+		warn(l, "there are more binaries than are listed");
+	if (l->b.uncounted)
+		warn(l, "there are more addresses than are counted");
+	if (l->store)
+		totals = debuginfo_totals(l->store);
+	api_begin(out, &j);
+	json_object(&j);
+	json_key(&j, "enabled");
+	json_bool(&j, l->store && debuginfo_extracts(l->w->o.debuginfo));
+	json_key(&j, "uploadEnabled");
+	json_bool(&j, l->store && l->w->o.enable_ingest);
+	write_number(&j, "bytes", totals.bytes);
+	write_number(&j, "bytesMax", totals.bytes_max);
+	json_key(&j, "binaries");
+	json_array(&j);
+	for (size_t i = 0; i < l->b.n && i < LISTED_MAX; i++)
+		write_binary(&j, &l->b.v[i]);
+	json_array_end(&j);
+	json_object_end(&j);
+	api_end(&j, l->warnings, l->warnings_n, NULL, 0);
+}
+
+/* ---- reading ---- */
+
+/* Only the infos of this id. */
+static size_t keep_id(struct debuginfo_info *v, size_t n, struct str id)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (str_eq_nocase(debuginfo_id_text(&v[i].id), id))
+			v[kept++] = v[i];
+	return kept;
+}
+
+static enum err_code read_store(struct list *l, struct err *err)
+{
+	struct str id = http_param(l->in, "id");
+	struct debuginfo_info *v;
+	enum err_code rc;
+	size_t n;
+
+	if ((rc = debuginfo_list(l->store, &l->in->arena, &v, &n, err)))
+		return rc;
+	return binaries_add_infos(&l->b, v, id.len ? keep_id(v, n, id) : n, err);
+}
+
+static enum err_code read_profiles(struct list *l, struct err *err)
+{
+	int64_t end_ns = clock_now_ns(), start_ns;
+	bool has_start = false;
+	enum err_code rc;
+
+	if ((rc = api_time(l->in, "end", &end_ns, NULL, err)))
+		return rc;
+	start_ns = end_ns - WINDOW_NS;
+	if ((rc = api_time(l->in, "start", &start_ns, &has_start, err)))
+		return rc;
+	if (end_ns < start_ns)
+		return err_set(err, ERR_INVALID,
+			"invalid parameter \"end\": end timestamp must not be before start time");
+	if ((rc = db_querier_open(l->w->o.db, start_ns - 1, end_ns, &l->in->canceled, &l->q, err)))
+		return rc;
+	return binaries_add_profiles(&l->b, l->q, err);
+}
+
+void debuginfo_symbols(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct list l = {
+		.w = w, .in = in, .store = w->o.debuginfo ? debuginfo_store(w->o.debuginfo) : NULL
+	};
+	enum err_code rc = ERR_OK;
+	struct err err;
+
+	binaries_init(&l.b, &in->arena);
+	if (l.store)
+		rc = read_store(&l, &err);
+	if (!rc && !http_param(in, "id").len)
+		rc = read_profiles(&l, &err);
+	if (rc) {
+		api_fail(out, rc, &err);
+	} else {
+		binaries_order(&l.b);
+		write_list(&l, out);
+	}
+	if (l.q)
+		db_querier_close(l.q);
+	binaries_release(&l.b);
+}
