@@ -4,15 +4,27 @@
 #include <stdlib.h>
 
 #define SLOTS_MIN 64u
+#define SLOTS_MAX ((size_t)1 << 31)
+
+/*
+ * Most of what a search passes by is told from its key by these bits: reading a key is a wait for
+ * memory.
+ */
+static uint32_t hash_bits(const struct ids *t, uint64_t hash)
+{
+	return (uint32_t)(hash >> 32) & ~(uint32_t)t->mask;
+}
 
 uint32_t ids_find(
 	const struct ids *t, uint64_t hash, ids_eq_fn eq, const void *ctx, const void *key)
 {
+	uint32_t bits = hash_bits(t, hash), mask = (uint32_t)t->mask;
+
 	if (!t->slots)
 		return IDS_NONE;
-	for (size_t i = hash & t->mask; t->slots[i]; i = (i + 1) & t->mask)
-		if (eq(ctx, t->slots[i] - 1, key))
-			return t->slots[i] - 1;
+	for (size_t i = hash & mask; t->slots[i]; i = (i + 1) & mask)
+		if ((t->slots[i] & ~mask) == bits && eq(ctx, (t->slots[i] & mask) - 1, key))
+			return (t->slots[i] & mask) - 1;
 	return IDS_NONE;
 }
 
@@ -22,7 +34,7 @@ static void put(struct ids *t, uint64_t hash, uint32_t id)
 
 	while (t->slots[i])
 		i = (i + 1) & t->mask;
-	t->slots[i] = id + 1;
+	t->slots[i] = hash_bits(t, hash) | (id + 1);
 }
 
 static bool grow(struct ids *t, ids_hash_fn hash_of, const void *ctx)
@@ -30,8 +42,7 @@ static bool grow(struct ids *t, ids_hash_fn hash_of, const void *ctx)
 	size_t n = t->slots ? (t->mask + 1) * 2 : SLOTS_MIN;
 	struct ids wide = { .mask = n - 1, .n = t->n };
 
-	wide.slots = calloc(n, sizeof(*wide.slots));
-	if (!wide.slots)
+	if (n > SLOTS_MAX || !(wide.slots = calloc(n, sizeof(*wide.slots))))
 		return false;
 	free(t->slots);
 	for (uint32_t id = 0; id < t->n; id++)

@@ -14,7 +14,8 @@
 #define IDS_NONE UINT32_MAX
 
 struct ids {
-	uint32_t *slots; /* id + 1; 0: free */
+	/* id + 1 in the bits of mask, some bits of the hash above them; 0: free */
+	uint32_t *slots;
 	size_t mask; /* slots - 1 */
 	uint32_t n;
 };
@@ -25,7 +26,8 @@ typedef bool (*ids_eq_fn)(const void *ctx, uint32_t id, const void *key);
 /* The id whose key equals, or IDS_NONE. */
 uint32_t ids_find(
 	const struct ids *t, uint64_t hash, ids_eq_fn eq, const void *ctx, const void *key);
-/* Gives t->n to a key that is not there. False: out of memory, nothing changed. */
+/* Gives t->n to a key that is not there. False: out of memory, or beyond 1.6 billion ids; nothing
+ * changed. */
 bool ids_add(struct ids *t, uint64_t hash, ids_hash_fn hash_of, const void *ctx);
 void ids_release(struct ids *t);
 
