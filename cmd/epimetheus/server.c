@@ -14,6 +14,7 @@
 #include "promql/rules/notify/notifier.h"
 #include "scrape/manager.h"
 #include "tsdb/db_sink.h"
+#include "tsdb/debuginfo/names/binaries.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
 #include "web/web.h"
 
@@ -31,6 +32,7 @@ struct server {
 	struct db_sink sink;
 	struct extractor *extractor; /* the caller's */
 	struct debuginfo *debuginfo;
+	struct binaries *binaries;
 	struct engine *engine;
 	struct notifier *notifier;
 	struct config *alerting; /* the one the notifier has, referenced */
@@ -276,6 +278,11 @@ static enum err_code open_storage(struct server *s, struct err *err)
 	return ERR_OK;
 }
 
+static void want_binary(void *ctx, const struct debuginfo_id *id, struct str path)
+{
+	debuginfo_want(ctx, id, path);
+}
+
 /* Beside the blocks: the database's lock of the directory covers it. */
 static enum err_code open_debuginfo(struct server *s, struct err *err)
 {
@@ -299,6 +306,9 @@ static enum err_code open_debuginfo(struct server *s, struct err *err)
 	rc = buf_failed(&dir) ? err_nomem(err, "symbols") :
 							debuginfo_service_open(&d, &s->debuginfo, err);
 	buf_release(&dir);
+	if (!rc)
+		rc = binaries_open(
+			debuginfo_store(s->debuginfo), want_binary, s->debuginfo, &s->binaries, err);
 	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 }
 
@@ -307,6 +317,7 @@ static enum err_code open_engine(struct server *s, struct err *err)
 	const struct options *o = &s->o;
 	const struct engine_options e = {
 		.db = s->db,
+		.binaries = s->binaries,
 		.timeout_ns = o->query_timeout_ns,
 		.lookback_ns = o->lookback_ns,
 		.concurrency_max = (unsigned)o->concurrency_max,
@@ -464,6 +475,7 @@ void server_close(struct server *s)
 	notifier_close(s->notifier);
 	scrape_manager_close(s->manager);
 	engine_close(s->engine);
+	binaries_close(s->binaries);
 	debuginfo_service_close(s->debuginfo);
 	db_close(s->db);
 	config_unref(s->alerting);
