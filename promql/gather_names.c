@@ -9,8 +9,12 @@
 
 #define TOLD_MAX 3u /* binaries of an info */
 
+struct bare_cost {
+	double leaf, any; /* of stacks whose innermost frame is bare, or some frame */
+};
+
 struct bare_costs {
-	double *of; /* per binary of the naming */
+	struct bare_cost *of; /* per binary of the naming */
 	size_t n;
 	double all;
 };
@@ -20,14 +24,14 @@ static double cost_of(const struct part *part, size_t i)
 	return fabs(part->wide ? (double)part->wide[i] : (double)part->cells[i].value);
 }
 
-static enum err_code add_bare(struct eval *ev, const struct part *part, const uint32_t *bare,
-	struct bare_costs *costs, struct err *err)
+static enum err_code add_bare(struct eval *ev, const struct part *part,
+	const struct naming_bare *bare, struct bare_costs *costs, struct err *err)
 {
 	size_t n = naming_binaries_n(ev->naming);
-	double *grown;
+	struct bare_cost *grown;
 
 	if (n > costs->n) {
-		if (!(grown = arena_array(ev->arena, double, n)))
+		if (!(grown = arena_array(ev->arena, struct bare_cost, n)))
 			return eval_nomem(ev, err);
 		if (costs->n)
 			memcpy(grown, costs->of, costs->n * sizeof(*grown));
@@ -35,10 +39,12 @@ static enum err_code add_bare(struct eval *ev, const struct part *part, const ui
 		costs->n = n;
 	}
 	for (size_t i = 0; i < part->n; i++) {
-		uint32_t bin = bare[part->cells[i].stack];
+		const struct naming_bare *b = &bare[part->cells[i].stack];
 
-		if (bin)
-			costs->of[bin - 1] += cost_of(part, i);
+		if (b->leaf)
+			costs->of[b->leaf - 1].leaf += cost_of(part, i);
+		if (b->any)
+			costs->of[b->any - 1].any += cost_of(part, i);
 	}
 	return ERR_OK;
 }
@@ -50,36 +56,57 @@ static void print_binary(struct buf *b, const struct naming_binary *of)
 		buf_printf(b, " (build id " STR_FMT ")", STR_ARG(of->build_id));
 }
 
-/* The binaries with the largest costs. */
-static enum err_code tell_shares(struct eval *ev, const struct bare_costs *c, struct err *err)
+static double cost_in(const struct bare_costs *c, size_t i, bool leaf)
 {
-	struct buf text = { 0 };
-	double sum = 0, last = INFINITY;
-	size_t told = 0, any = 0;
-	enum err_code rc;
+	return leaf ? c->of[i].leaf : c->of[i].any;
+}
 
-	for (size_t i = 0; i < c->n; i++) {
-		sum += c->of[i];
-		any += c->of[i] > 0;
-	}
-	if (sum <= 0)
-		return ERR_OK;
-	buf_printf(&text, "%.3g%% of the cost has addresses without names:", 100 * sum / c->all);
+/* The binaries with the largest costs, as far as the info goes. */
+static void print_binaries(
+	struct eval *ev, const struct bare_costs *c, bool leaf, size_t any, struct buf *text)
+{
+	double last = INFINITY;
+	size_t told = 0;
+
 	while (told < any && told < TOLD_MAX) {
 		size_t best = c->n;
 
 		for (size_t i = 0; i < c->n; i++)
-			if (c->of[i] > 0 && c->of[i] < last && (best == c->n || c->of[i] > c->of[best]))
+			if (cost_in(c, i, leaf) > 0 && cost_in(c, i, leaf) < last &&
+				(best == c->n || cost_in(c, i, leaf) > cost_in(c, best, leaf)))
 				best = i;
-		if (best == c->n)
+		if (best == c->n) /* equal ones are told as more */
 			break;
-		last = c->of[best];
-		buf_printf(&text, "%s %.3g%% in ", told++ ? "," : "", 100 * last / c->all);
-		print_binary(&text, naming_binary(ev->naming, best));
+		last = cost_in(c, best, leaf);
+		buf_printf(text, "%s %.3g%% in ", told++ ? "," : "", 100 * last / c->all);
+		print_binary(text, naming_binary(ev->naming, best));
 	}
 	if (told < any)
-		buf_printf(&text, ", and %zu more", any - told);
-	rc = text.failed ? eval_nomem(ev, err) : eval_info(ev, err, STR_FMT, STR_ARG(buf_str(&text)));
+		buf_printf(text, ", and %zu more", any - told);
+}
+
+/* Callers alone are told where all innermost frames have names. */
+static enum err_code tell_shares(struct eval *ev, const struct bare_costs *c, struct err *err)
+{
+	struct buf text = { 0 };
+	double sum[2] = { 0 };
+	size_t any[2] = { 0 };
+	bool leaf;
+	enum err_code rc;
+
+	for (size_t i = 0; i < c->n; i++)
+		for (int k = 0; k < 2; k++) {
+			sum[k] += cost_in(c, i, k);
+			any[k] += cost_in(c, i, k) > 0;
+		}
+	if (!any[0])
+		return ERR_OK;
+	leaf = any[1] > 0;
+	buf_printf(&text, "%.3g%% of the cost %s without names:", 100 * sum[leaf] / c->all,
+		leaf ? "is in addresses" : "is called from addresses");
+	print_binaries(ev, c, leaf, any[leaf], &text);
+	rc = buf_failed(&text) ? eval_nomem(ev, err) :
+							 eval_info(ev, err, STR_FMT, STR_ARG(buf_str(&text)));
 	buf_release(&text);
 	return rc;
 }
@@ -109,7 +136,7 @@ static enum err_code tell(
 	if ((rc = tell_paths(ev, err)))
 		return rc;
 	if (by_name || (ev->mode == EVAL_RANGE && c->n))
-		return eval_info(ev, err, "some costs have addresses without names");
+		return eval_info(ev, err, "some of the cost is in addresses without names");
 	return tell_shares(ev, c, err);
 }
 
@@ -117,7 +144,7 @@ enum err_code gather_names(struct eval *ev, struct value *v, struct err *err)
 {
 	struct bare_costs costs = { 0 };
 	bool by_name = false;
-	const uint32_t *bare;
+	const struct naming_bare *bare;
 	enum err_code rc;
 
 	for (size_t i = 0; ev->naming && i < v->n; i++)

@@ -411,13 +411,14 @@ TEST(what_has_no_name_is_told)
 	REQUIRE(open_pair(&p, 1));
 	put_two(&p.bare);
 	check_infos(&p.bare, "flat(merge(wall[1h]), {function=~\".+\"})",
-		"100% of the cost has addresses without names: 75% in /usr/bin/shop, 25% in "
+		"100% of the cost is in addresses without names: 75% in /usr/bin/shop, 25% in "
 		"/usr/lib/libcart.so (build id bb22)");
 	publish(p.store, &p.bare.arena, 1);
 	publish(p.store, &p.bare.arena, 0); /* found by its path */
 	check_infos(&p.bare, "flat(merge(wall[1h]), {function=~\".+\"})",
-		BY_PATH "\n25% of the cost has addresses without names: 25% in /usr/lib/libcart.so (build "
-				"id bb22)");
+		BY_PATH
+		"\n25% of the cost is in addresses without names: 25% in /usr/lib/libcart.so (build "
+		"id bb22)");
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
 		"{function=\"work1\"} 3\n{function=\"[libcart.so]\"} 1");
 	close_pair(&p);

@@ -428,10 +428,11 @@ static enum err_code name_nodes(struct naming *x, struct of_partition *of, struc
 }
 
 enum err_code naming_partition(struct naming *x, struct arena *scratch, struct partition *p,
-	const struct naming_stacks *stacks, struct partition **out, const uint32_t **bare,
+	const struct naming_stacks *stacks, struct partition **out, const struct naming_bare **bare,
 	struct err *err)
 {
 	struct of_partition *of;
+	struct naming_bare *v;
 	uint32_t nodes = 1, *used;
 	bool any = false;
 	enum err_code rc;
@@ -450,7 +451,8 @@ enum err_code naming_partition(struct naming *x, struct arena *scratch, struct p
 	if ((rc = room_for_locations(x, of, err)) ||
 		(rc = name_nodes(x, of, scratch, used, nodes, err)) || (rc = note_damage(x, err)))
 		return rc;
-	used[0] = 0;
+	if (!(v = arena_array(scratch, struct naming_bare, nodes)))
+		return arena_fail(scratch, "names of addresses", err);
 	for (uint32_t i = 1; i < nodes; i++) {
 		struct sym_node node;
 		uint32_t state;
@@ -459,13 +461,14 @@ enum err_code naming_partition(struct naming *x, struct arena *scratch, struct p
 			continue;
 		node = sym_node(p, i);
 		state = of->state[node.location];
-		used[i] = state >= BARE ? state - BARE + 1 : used[node.parent];
-		any |= used[i] != 0;
+		v[i].leaf = state >= BARE ? state - BARE + 1 : 0;
+		v[i].any = v[i].leaf ? v[i].leaf : v[node.parent].any;
+		any |= v[i].any != 0;
 	}
 	if (of->named)
 		*out = named_partition(of->named);
 	if (any)
-		*bare = used;
+		*bare = v;
 	return ERR_OK;
 }
 

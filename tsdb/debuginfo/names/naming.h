@@ -33,16 +33,22 @@ struct naming_stacks {
 	size_t stride, n;
 };
 
+/* The binary, + 1, of a frame without a name; 0: none. */
+struct naming_bare {
+	uint32_t leaf; /* the innermost frame */
+	uint32_t any; /* the innermost one that has no name */
+};
+
 /*
  * The partition with names for the addresses of these stacks: p itself if it needs none. One
  * partition of the database has one answer in a naming.
  *
- * *bare: per stack (as far as the largest one) the binary, + 1, of its innermost frame without a
- * name, 0: all frames have one. NULL: no stack has such a frame. In scratch.
+ * *bare: per stack, as far as the largest one, which of its frames have no name; NULL: all of
+ * all stacks have one. In scratch.
  */
 MUST_CHECK enum err_code naming_partition(struct naming *x, struct arena *scratch,
 	struct partition *p, const struct naming_stacks *stacks, struct partition **out,
-	const uint32_t **bare, struct err *err);
+	const struct naming_bare **bare, struct err *err);
 /* Addresses of a mapping whose file has this name, a string of p, may have names. */
 MUST_CHECK enum err_code naming_knows(
 	struct naming *x, const struct partition *p, uint32_t filename, bool *yes, struct err *err);
