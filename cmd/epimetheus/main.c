@@ -18,6 +18,8 @@
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/options.h"
 #include "cmd/epimetheus/server.h"
+#include "tsdb/debuginfo/extract/extract.h"
+#include "tsdb/debuginfo/store/extractor.h"
 #include "web/selfprofile.h"
 
 #define EXIT_SYSTEM 1
@@ -106,9 +108,26 @@ static void wait_for_end(struct server *s, const sigset_t *set)
 	}
 }
 
+/*
+ * The processes that read debug data: forked while this one has no thread, no open file, and no
+ * secret of the configuration. Without them the server does the rest.
+ */
+static struct extractor *open_extractor(const struct options *o)
+{
+	const struct extractor_options x = { .fn = debuginfo_extract,
+		.input_bytes_max = o->debuginfo_file_bytes_max };
+	struct extractor *out = NULL;
+	struct err err;
+
+	if (extractor_open(&x, &out, &err))
+		log_warn("main", "uploaded debug data stays as it is", LOG_E(&err));
+	return out;
+}
+
 int main(int argc, char **argv)
 {
 	struct options o;
+	struct extractor *extractor;
 	struct server *s;
 	struct err err = { 0 };
 	enum err_code rc;
@@ -123,16 +142,19 @@ int main(int argc, char **argv)
 		return 0;
 	block_signals(&set);
 	raise_fd_limit();
+	extractor = open_extractor(&o);
 	selfprofile_init();
 	log_info("main", "starting", LOG_S("version", EPI_VERSION), LOG_I("pid", getpid()));
-	rc = server_open(&o, &s, &err);
+	rc = server_open(&o, extractor, &s, &err);
 	if (rc) {
 		log_error("main", "cannot start", LOG_E(&err));
+		extractor_close(extractor);
 		return rc == ERR_INVALID || rc == ERR_LIMIT || rc == ERR_NOT_FOUND ? EXIT_CONFIG :
 																			 EXIT_SYSTEM;
 	}
 	wait_for_end(s, &set);
 	server_close(s);
+	extractor_close(extractor);
 	log_info("main", "ended");
 	return 0;
 }

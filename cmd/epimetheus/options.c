@@ -71,6 +71,10 @@ static struct flag table[] = {
 		"Sets of sample labels of one job; more fold into __overflow__." },
 	{ "storage.tsdb.max-job-symbol-memory", FLAG_BYTES, &opt.partition_bytes_max, "512MiB",
 		"Memory for symbols of one job." },
+	{ "storage.symbols.max-size", FLAG_BYTES, &opt.debuginfo_bytes_max, "5GB",
+		"Bytes that symbols of native code may take; the least recently used go. 0: no limit." },
+	{ "storage.symbols.max-file-size", FLAG_BYTES, &opt.debuginfo_file_bytes_max, "1GiB",
+		"Bytes of one binary or file of debug data that symbols are taken from." },
 	{ "query.timeout", FLAG_DURATION, &opt.query_timeout_ns, "2m", "Time a query may take." },
 	{ "query.max-concurrency", FLAG_UINT, &opt.concurrency_max, "20", "Queries at once." },
 	{ "query.max-threads", FLAG_UINT, &opt.query_threads_max, "0",
@@ -115,6 +119,8 @@ enum err_code options_parse(struct options *o, int argc, char **argv, struct err
 		return rc;
 	if (args_n)
 		return err_set(err, ERR_INVALID, "unexpected argument '%s'", args[0]);
+	if (!opt.debuginfo_file_bytes_max)
+		return err_set(err, ERR_INVALID, "--storage.symbols.max-file-size is 0");
 	if (!opt.query_memory_total) {
 		opt.query_memory_total = machine_memory_bytes() / 4;
 		if (opt.query_memory_total < QUERY_MEMORY_TOTAL_MIN)

@@ -19,6 +19,7 @@ struct options {
 	const char *data_dir;
 	int64_t retention_ns, raw_retention_ns, window_ns, block_max_ns, too_old_ns;
 	uint64_t retention_bytes, free_bytes_reserve, symbols_bytes, cache_bytes;
+	uint64_t debuginfo_bytes_max, debuginfo_file_bytes_max;
 	uint64_t series_max, nodes_max, strings_max, label_sets_max, partition_bytes_max;
 	int64_t query_timeout_ns, lookback_ns;
 	uint64_t concurrency_max, query_threads_max, samples_max, query_memory_max, query_memory_total;

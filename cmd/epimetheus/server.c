@@ -14,7 +14,10 @@
 #include "promql/rules/notify/notifier.h"
 #include "scrape/manager.h"
 #include "tsdb/db_sink.h"
+#include "tsdb/debuginfo/service/debuginfo.h"
 #include "web/web.h"
+
+#define UPLOADS_BYTES_MAX (UINT64_C(4) << 30) /* debug data that waits; one file always may */
 
 METRIC_GAUGE(reload_ok, "epimetheus_config_last_reload_successful",
 	"Whether the last attempt to read the configuration went well.", NULL);
@@ -26,6 +29,8 @@ struct server {
 	bool builtin; /* no configuration file: the built-in one */
 	struct db *db;
 	struct db_sink sink;
+	struct extractor *extractor; /* the caller's */
+	struct debuginfo *debuginfo;
 	struct engine *engine;
 	struct notifier *notifier;
 	struct config *alerting; /* the one the notifier has, referenced */
@@ -244,15 +249,6 @@ static uint32_t clamp_u32(uint64_t v)
 static enum err_code open_storage(struct server *s, struct err *err)
 {
 	const struct options *o = &s->o;
-	struct engine_options e = {
-		.timeout_ns = o->query_timeout_ns,
-		.lookback_ns = o->lookback_ns,
-		.concurrency_max = (unsigned)o->concurrency_max,
-		.threads_max = clamp_u32(o->query_threads_max),
-		.samples_max = o->samples_max,
-		.memory_bytes_max = o->query_memory_max,
-		.memory_total_max = o->query_memory_total,
-	};
 	struct db_options d;
 	enum err_code rc;
 
@@ -277,7 +273,49 @@ static enum err_code open_storage(struct server *s, struct err *err)
 	if ((rc = db_open(&d, &s->db, err)))
 		return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 	db_sink_init(&s->sink, s->db);
-	e.db = s->db;
+	return ERR_OK;
+}
+
+/* Beside the blocks: the database's lock of the directory covers it. */
+static enum err_code open_debuginfo(struct server *s, struct err *err)
+{
+	const struct options *o = &s->o;
+	struct debuginfo_service_options d = {
+		.fs = &fs_posix,
+		.store = { .bytes_max = o->debuginfo_bytes_max,
+			.file_bytes_max = o->debuginfo_file_bytes_max,
+			.uploads_bytes_max = UPLOADS_BYTES_MAX,
+			.free_bytes_min = o->free_bytes_reserve },
+		.extractor = s->extractor,
+	};
+	struct buf dir = { 0 };
+	enum err_code rc;
+
+	if (d.store.uploads_bytes_max < o->debuginfo_file_bytes_max)
+		d.store.uploads_bytes_max = o->debuginfo_file_bytes_max;
+	buf_printf(&dir, "%s/debuginfo", o->data_dir);
+	buf_add_char(&dir, '\0');
+	d.dir = dir.ptr;
+	rc = buf_failed(&dir) ? err_nomem(err, "symbols") :
+							debuginfo_service_open(&d, &s->debuginfo, err);
+	buf_release(&dir);
+	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
+}
+
+static enum err_code open_engine(struct server *s, struct err *err)
+{
+	const struct options *o = &s->o;
+	const struct engine_options e = {
+		.db = s->db,
+		.timeout_ns = o->query_timeout_ns,
+		.lookback_ns = o->lookback_ns,
+		.concurrency_max = (unsigned)o->concurrency_max,
+		.threads_max = clamp_u32(o->query_threads_max),
+		.samples_max = o->samples_max,
+		.memory_bytes_max = o->query_memory_max,
+		.memory_total_max = o->query_memory_total,
+	};
+
 	return engine_open(&e, &s->engine, err);
 }
 
@@ -307,6 +345,7 @@ static enum err_code open_web(struct server *s, struct err *err)
 		.sink = &s->sink.sink,
 		.engine = s->engine,
 		.manager = s->manager,
+		.debuginfo = s->debuginfo,
 		.notifier = s->notifier,
 		.flags = o->flags,
 		.flags_n = o->flags_n,
@@ -362,7 +401,8 @@ static enum err_code check_config(struct server *s, struct err *err)
 	return rc == ERR_IO ? ERR_INVALID : rc;
 }
 
-enum err_code server_open(const struct options *o, struct server **out, struct err *err)
+enum err_code server_open(
+	const struct options *o, struct extractor *extractor, struct server **out, struct err *err)
 {
 	const struct notifier_options n = { .queue_max = o->notification_queue_max };
 	struct scrape_manager_options m = { 0 };
@@ -372,13 +412,14 @@ enum err_code server_open(const struct options *o, struct server **out, struct e
 	if (!s)
 		return err_nomem(err, "server");
 	s->o = *o;
+	s->extractor = extractor;
 	mutex_init(&s->lock);
 	mutex_init(&s->reload_lock);
 	if ((rc = check_config(s, err)))
 		goto fail;
 	if (o->sandbox)
 		limits_files(o->data_dir); /* no thread has been started yet */
-	if ((rc = open_storage(s, err)))
+	if ((rc = open_storage(s, err)) || (rc = open_debuginfo(s, err)) || (rc = open_engine(s, err)))
 		goto fail;
 	if ((rc = notifier_open(&n, &s->notifier, err)))
 		goto fail;
@@ -410,7 +451,7 @@ fail:
 /*
  * The user of a part is closed before it. Requests read everything; rules ask the engine and the
  * notifier, which sends its queue; scraping writes to the database, which answers all
- * acknowledgements before it is gone.
+ * acknowledgements before it is gone. The engine reads symbols.
  */
 void server_close(struct server *s)
 {
@@ -423,6 +464,7 @@ void server_close(struct server *s)
 	notifier_close(s->notifier);
 	scrape_manager_close(s->manager);
 	engine_close(s->engine);
+	debuginfo_service_close(s->debuginfo);
 	db_close(s->db);
 	config_unref(s->alerting);
 	config_unref(s->config);

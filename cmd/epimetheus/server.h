@@ -10,9 +10,15 @@
 
 #include "cmd/epimetheus/options.h"
 
+struct extractor;
 struct server;
 
-MUST_CHECK enum err_code server_open(const struct options *o, struct server **out, struct err *err);
+/*
+ * extractor: of symbols, opened before the first thread; the caller's, closed after the server.
+ * NULL: there is none.
+ */
+MUST_CHECK enum err_code server_open(
+	const struct options *o, struct extractor *extractor, struct server **out, struct err *err);
 /* Reads the configuration file again. Any error leaves the old one in force. */
 MUST_CHECK enum err_code server_reload(struct server *s, struct err *err);
 void server_close(struct server *s); /* NULL and half-built are fine */

@@ -197,7 +197,7 @@ static bool world_start(void)
 	world.o.sandbox = false;
 	world.o.retention_ns = 0;
 	world.o.too_old_ns = INT64_MAX / 2;
-	if (server_open(&world.o, &world.s, &err)) {
+	if (server_open(&world.o, NULL, &world.s, &err)) {
 		printf("  %s\n", err.msg);
 		return false;
 	}
@@ -496,7 +496,7 @@ TEST(every_question_survives_on_blocks)
 	server_close(world.s);
 	world.s = NULL;
 	world.o.too_old_ns = NS_PER_HOUR;
-	REQUIRE_OK(server_open(&world.o, &world.s, &err), &err);
+	REQUIRE_OK(server_open(&world.o, NULL, &world.s, &err), &err);
 	REQUIRE(push(T0 + 36000, "job=later", 1));
 	REQUIRE(WAIT_FOR(has_become_blocks()));
 	torture_all(questions, sizeof(questions) / sizeof(questions[0]));

@@ -40,15 +40,19 @@ struct debuginfo {
 /* ---- one file ---- */
 
 /*
- * A file of another binary would give wrong names. Where the file has no build id, or the key is of
- * another kind, its sender is believed.
+ * A file of another binary would give wrong names. The index has the file's GNU build id; where it
+ * has none Go's, which may be cut. Where it has none of the key's kind its sender is believed.
  */
 static enum err_code check_id(
 	const struct debuginfo_id *id, const struct symindex *x, struct err *err)
 {
 	struct str inside = symindex_build_id(x), want = debuginfo_id_text(id);
+	struct debuginfo_id same;
+	bool is_gnu = !debuginfo_id_init(&same, DEBUGINFO_GNU, inside, NULL);
 
-	if (id->kind != DEBUGINFO_GNU || !inside.len || str_eq(inside, want))
+	if (id->kind == DEBUGINFO_GNU ?
+			!is_gnu || str_eq(inside, want) :
+			is_gnu || id->kind != DEBUGINFO_GO || str_has_prefix(want, inside))
 		return ERR_OK;
 	return err_set(err, ERR_INVALID, "the file has build id " STR_FMT ", not " STR_FMT,
 		STR_ARG(inside), STR_ARG(want));

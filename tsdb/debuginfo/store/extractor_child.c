@@ -1,10 +1,11 @@
 /*
- * The keeper and the slots: they have the server's rights of its first moment, and so read nothing
- * but the server's requests and, with a fixed size, results of workers. They end when the server
- * has closed the sockets, by whatever way.
+ * The keeper and the slots: they have the server's files and user, but none of its capabilities,
+ * and read nothing but the server's requests and, with a fixed size, results of workers. They end
+ * when the server has closed the sockets, by whatever way.
  */
 #include <errno.h>
 #include <limits.h>
+#include <linux/capability.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -204,6 +205,21 @@ static void ignore_signals(void)
 	signal(SIGCHLD, SIG_DFL);
 }
 
+/*
+ * Whatever the server may do as root: these only fork and send. A service manager may forbid the
+ * call to a process that has nothing to drop.
+ */
+static void drop_capabilities(void)
+{
+	struct __user_cap_header_struct head = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct all[2] = { { 0 } }, none[2] = { { 0 } };
+
+	prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (syscall(SYS_capget, &head, all) || memcmp(all, none, sizeof(all)))
+		(void)!syscall(SYS_capset, &head, none);
+}
+
 void extractor_keep(const struct extractor_options *o, const int *peers, unsigned n)
 {
 	pid_t pids[EXTRACTOR_SLOTS_MAX], pid;
@@ -211,6 +227,7 @@ void extractor_keep(const struct extractor_options *o, const int *peers, unsigne
 	int status;
 
 	ignore_signals();
+	drop_capabilities();
 	prctl(PR_SET_NAME, "epi-extract");
 	close_others(peers, n); /* socketpair gives the lowest free numbers, so they ascend */
 	for (unsigned i = 0; i < n; i++)

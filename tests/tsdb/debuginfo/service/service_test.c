@@ -115,9 +115,8 @@ static struct debuginfo_id gnu(const char *text)
 	return id;
 }
 
-static void upload(struct world *w, const char *text, const char *bytes)
+static void upload_id(struct world *w, struct debuginfo_id id, const char *bytes)
 {
-	struct debuginfo_id id = gnu(text);
 	struct debuginfo_upload *u;
 	struct err err;
 
@@ -126,6 +125,11 @@ static void upload(struct world *w, const char *text, const char *bytes)
 	CHECK_OK(debuginfo_upload_append(u, str_of(bytes), &err), &err);
 	CHECK_OK(debuginfo_upload_finish(u, &err), &err);
 	debuginfo_wake(w->d);
+}
+
+static void upload(struct world *w, const char *text, const char *bytes)
+{
+	upload_id(w, gnu(text), bytes);
 }
 
 enum state { NONE, QUEUED, EXTRACTING, FAILED, PRESENT };
@@ -201,6 +205,44 @@ TEST(uploads_become_indexes)
 	CHECK_INT(debuginfo_generation(w.store) - before, 2);
 	CHECK_INT(debuginfo_find_name(w.store, STR("x"), NULL, 0), 2);
 	CHECK_INT(debuginfo_totals(w.store).uploads_bytes, 0);
+	world_end(&w);
+}
+
+/* A Go build id is compared as far as the index has it. */
+TEST(ids_of_other_kinds)
+{
+	static const struct {
+		enum debuginfo_id_kind kind;
+		const char *id, *bytes, *why;
+	} rows[] = {
+		{ DEBUGINFO_GO, "abc/def/ghi", "abc/def 3 main", "" },
+		{ DEBUGINFO_GO, "abc/dex/ghi", "abc/def 3 main",
+			"the file has build id abc/def, not abc/dex/ghi" },
+		{ DEBUGINFO_GO, "abc/dey/ghi", "3f5e 3 main", "" },
+		{ DEBUGINFO_GNU, "3f5f", "abc/def 3 main", "" },
+		{ DEBUGINFO_FILE, "00112233445566778899aabbccddeeff", "3f5e 3 main", "" },
+	};
+	struct debuginfo_id id;
+	struct world w = { 0 };
+	struct debuginfo_info *v;
+	struct arena a;
+	struct err err;
+	size_t n;
+
+	world_open(&w, 1);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		REQUIRE_OK(debuginfo_id_init(&id, rows[i].kind, str_of(rows[i].id), &err), &err);
+		upload_id(&w, id, rows[i].bytes);
+	}
+	CHECK(WAIT_FOR(!debuginfo_totals(w.store).uploads_bytes));
+	arena_init(&a, 0);
+	REQUIRE_OK(debuginfo_list(w.store, &a, &v, &n, &err), &err);
+	for (size_t i = 0; i < n; i++)
+		for (size_t k = 0; k < sizeof(rows) / sizeof(rows[0]); k++)
+			if (v[i].id.kind == rows[k].kind && str_is(debuginfo_id_text(&v[i].id), rows[k].id))
+				CHECK_STR(v[i].why, rows[k].why);
+	CHECK_INT(debuginfo_totals(w.store).indexes, 4);
+	arena_release(&a);
 	world_end(&w);
 }
 
