@@ -57,6 +57,7 @@ test("the table: what is without names comes first, and each state is said", asy
 	const { page, problems } = await open(t);
 	await rows(page).first().waitFor();
 	assert.deepEqual((await shown(page)).slice(0, 3), ["c_fp", "libssl.so.3", "worker"]);
+	assert.deepEqual((await shown(page)).slice(-3), ["db", "libc.so.6", "prometheus"]);
 	assert.equal(await rows(page).count(), binaries.length);
 	const first = await rows(page).first().innerText();
 	assert.match(first, /^c_fp\s*\/usr\/bin\/\s+1e3e09b3d2c4…\s+Copy\s+1,234\s+unknown/);
@@ -135,7 +136,7 @@ test("a binary by keyboard: what is known, and what to do", async (t) => {
 	await rows(page).nth(2).click({ position: { x: 20, y: 10 } });
 	await details(page).getByText("Its file could not be read: not an ELF file: HTML").waitFor();
 	assert.ok((await details(page).innerText()).includes(`upload '/opt/it'\\''s here/worker' --server`));
-	await rows(page).last().click({ position: { x: 20, y: 10 } });
+	await rows(page).filter({ hasText: "DWARF" }).click({ position: { x: 20, y: 10 } });
 	await details(page).getByRole("heading", { name: "db" }).waitFor();
 	assert.equal(await details(page).getByText("What to do").count(), 0, "nothing is to do");
 	await details(page).getByRole("button", { name: "Close" }).click();

@@ -20,12 +20,14 @@ import {
 	dirOf,
 	filterOf,
 	filterText,
+	isNamed,
 	keyOf,
 	originOf,
 	shortId,
 	type Symbols,
 	totalsOf,
 	underWay,
+	weightOf,
 } from "./symbols";
 import "./symbols.css";
 
@@ -96,7 +98,7 @@ function size(key: "indexBytes" | "sourceBytes", title: string, hint: string): C
 }
 
 function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
-	const most = binaries.reduce((m, b) => Math.max(m, b.addresses ?? 0), 0) || 1;
+	const most = binaries.reduce((m, b) => Math.max(m, weightOf(b)), 0) || 1;
 	return [
 		{
 			key: "path",
@@ -115,12 +117,17 @@ function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
 		{
 			key: "addresses",
 			title: "Addresses",
-			hint: "Distinct addresses without names in the profiles of this time",
+			hint: "Distinct addresses in the profiles of this time; sorted, those without names come first",
 			numeric: true,
 			width: "96px",
-			sort: (b) => b.addresses ?? 0,
-			cell: (b) => (b.addresses ? b.addresses.toLocaleString("en") : DASH),
-			bar: (b) => (b.addresses ?? 0) / most,
+			sort: weightOf,
+			cell: (b) =>
+				b.addresses ? (
+					<span class={isNamed(b) ? "faint" : ""}>{b.addresses.toLocaleString("en")}</span>
+				) : (
+					DASH
+				),
+			bar: (b) => Math.max(0, weightOf(b)) / most,
 		},
 		{
 			key: "state",
