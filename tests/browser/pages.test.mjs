@@ -220,7 +220,7 @@ const PATHS = [
 
 /** Has the page Symbols show each state of a binary. */
 const answerSymbols = (page) =>
-	page.route("**/api/v1/symbols", (route) => route.fulfill({ json: { status: "success", data: SYMBOLS } }));
+	page.route(/\/api\/v1\/symbols(\?|$)/, (route) => route.fulfill({ json: { status: "success", data: SYMBOLS } }));
 
 /** The elements beyond the right edge that cannot be scrolled into view. */
 function cutOff() {

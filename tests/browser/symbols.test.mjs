@@ -31,6 +31,7 @@ after(async () => {
 	if (dir) rmSync(dir, { recursive: true, force: true });
 });
 
+const ASKED = /\/api\/v1\/symbols(\?|$)/;
 const success = (route, data) => route.fulfill({ json: { status: "success", data } });
 
 /** Opens the page; `answer()` gives the data of each answer, `upload` replies to uploads. */
@@ -38,7 +39,7 @@ const open = (t, { path = "symbols", answer = () => SYMBOLS, upload, ...options 
 	openPage(t, server.base + path, {
 		...options,
 		before: async (p) => {
-			await p.route("**/api/v1/symbols", (route) => success(route, answer()));
+			await p.route(ASKED, (route) => success(route, answer()));
 			if (upload) await p.route("**/api/v1/symbols/upload?*", upload);
 		},
 	});
@@ -56,6 +57,7 @@ test("the table: what is without names comes first, and each state is said", asy
 	const { page, problems } = await open(t);
 	await rows(page).first().waitFor();
 	assert.deepEqual((await shown(page)).slice(0, 3), ["c_fp", "libssl.so.3", "worker"]);
+	assert.deepEqual((await shown(page)).slice(-3), ["db", "libc.so.6", "prometheus"]);
 	assert.equal(await rows(page).count(), binaries.length);
 	const first = await rows(page).first().innerText();
 	assert.match(first, /^c_fp\s*\/usr\/bin\/\s+1e3e09b3d2c4…\s+Copy\s+1,234\s+unknown/);
@@ -94,7 +96,15 @@ test("the filter finds paths, build ids, jobs, states and frames", async (t) => 
 	}
 	await details(page).getByRole("heading", { name: "c_fp" }).waitFor(); // the only one is open
 	await field.fill("no such binary");
-	await page.getByText("No binary matches the filter.").waitFor();
+	await page.getByText("No binary of the last 1h matches the filter.").waitFor();
+	const asked = page.waitForRequest((r) => {
+		const start = new URL(r.url()).searchParams.get("start");
+		return ASKED.test(r.url()) && Math.abs(Date.now() / 1000 - 86400 - Number(start)) < 600;
+	});
+	await page.getByLabel("Binaries of profiles of the last").selectOption("1d");
+	await asked;
+	await addressHas(page, { seen: "1d" });
+	await page.getByText("No binary of the last 1d matches the filter.").waitFor();
 	assert.deepEqual(problems, []);
 });
 
@@ -126,7 +136,7 @@ test("a binary by keyboard: what is known, and what to do", async (t) => {
 	await rows(page).nth(2).click({ position: { x: 20, y: 10 } });
 	await details(page).getByText("Its file could not be read: not an ELF file: HTML").waitFor();
 	assert.ok((await details(page).innerText()).includes(`upload '/opt/it'\\''s here/worker' --server`));
-	await rows(page).last().click({ position: { x: 20, y: 10 } });
+	await rows(page).filter({ hasText: "DWARF" }).click({ position: { x: 20, y: 10 } });
 	await details(page).getByRole("heading", { name: "db" }).waitFor();
 	assert.equal(await details(page).getByText("What to do").count(), 0, "nothing is to do");
 	await details(page).getByRole("button", { name: "Close" }).click();
@@ -301,7 +311,7 @@ test("the page is refreshed while a file is read, and an error leaves what was t
 	let n = 0;
 	const { page } = await openPage(t, `${server.base}symbols`, {
 		before: (p) =>
-			p.route("**/api/v1/symbols", (route) => {
+			p.route(ASKED, (route) => {
 				n++;
 				return n === 2
 					? route.fulfill({ status: 503, json: { status: "error", errorType: "unavailable", error: "too many requests" } })
@@ -372,7 +382,7 @@ const openFlame = (t, options = {}) =>
 	openPage(t, `${server.base}explore?query=cpu&range=5m`, {
 		...options,
 		before: async (p) => {
-			await p.route("**/api/v1/symbols", (route) => success(route, SYMBOLS));
+			await p.route(ASKED, (route) => success(route, SYMBOLS));
 			await p.route("**/api/v1/query?*", (route) => {
 				const query = new URL(route.request().url()).searchParams.get("query");
 				const data = /^(flat|cum|top|sum)\b/.test(query)

@@ -69,6 +69,9 @@ test("infos say which binaries lack names", () => {
 	assert.deepEqual(parts.filter((p) => p.id).map((p) => p.id), ["1e3e09b3", "77aa09b3"]);
 	assert.equal(symbols.symbolsUrl("1e3e09b3"), "symbols?filter=1e3e09b3");
 	assert.equal(symbols.symbolsUrl(), "symbols");
+	assert.equal(symbols.symbolsUrl("c_fp", "1d"), "symbols?filter=c_fp&seen=1d");
+	for (const [start, want] of [[9990, ""], [6400, ""], [6399, "6h"], [-90000, "7d"], [-1e8, "30d"], [NaN, ""]])
+		assert.equal(symbols.seenSince(start, 10000), want, String(start));
 });
 
 const NAMES = ["total", "main.main", "[c_fp+0x1f]", "other"];

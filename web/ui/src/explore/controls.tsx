@@ -125,7 +125,7 @@ export function Controls(props: ControlsProps) {
 			{types.error && types.error.message !== loaded.error?.message && (
 				<QueryError error={types.error} sent="" />
 			)}
-			{loaded.answer && <Notices {...loaded.answer} />}
+			{loaded.answer && <Notices {...loaded.answer} since={Number(props.times.start)} />}
 			{at !== null && (
 				<Instant
 					at={at}

@@ -235,7 +235,11 @@ export function ProfileResult(props: ProfileProps) {
 		<section class={props.loading ? "panel results busy" : "panel results"}>
 			<Toolbar props={props} of={of} />
 			{broken && <div class="notice error">{broken}</div>}
-			<UnnamedNote name={selectedName(of)} infos={props.answer.infos} />
+			<UnnamedNote
+				name={selectedName(of)}
+				infos={props.answer.infos}
+				since={Number(props.times.start)}
+			/>
 			{idle ? (
 				<div class="empty">{whyIdle(props.query, of)}</div>
 			) : of.fn ? (

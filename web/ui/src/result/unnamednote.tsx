@@ -8,6 +8,8 @@ import {
 	binariesIn,
 	type Binary,
 	binaryNamed,
+	seenSince,
+	symbolsParams,
 	symbolsUrl,
 	unnamedOf,
 	uploadCommand,
@@ -22,8 +24,10 @@ const filterOf = (binaries: Binary[], base: string): string =>
 const commandOf = (binaries: Binary[], base: string): string =>
 	uploadCommand(binaryNamed(binaries, base)?.path ?? base, document.baseURI);
 
-/** The menu entries of frames without names. */
-export function unnamedActions(binaries: Binary[], store: UrlStore): FlameAction[] {
+const nowS = (): number => Date.now() / 1000;
+
+/** The menu entries of frames without names; `since` is when the window began. */
+export function unnamedActions(binaries: Binary[], since: number, store: UrlStore): FlameAction[] {
 	const when = (name: string) => unnamedOf(name)?.file ?? false;
 	const binary = (name: string) => unnamedOf(name)!.binary;
 	return [
@@ -32,7 +36,10 @@ export function unnamedActions(binaries: Binary[], store: UrlStore): FlameAction
 			hint: "The page Symbols: whether its debug data is here, and how it gets here",
 			when,
 			run: (name) =>
-				store.go("symbols", new URLSearchParams({ filter: filterOf(binaries, binary(name)) })),
+				store.go(
+					"symbols",
+					symbolsParams(filterOf(binaries, binary(name)), seenSince(since, nowS())),
+				),
 		},
 		{
 			label: "Copy the command that uploads its symbols",
@@ -54,7 +61,8 @@ export function selectedName(of: {
 	return of.flame && of.zoom ? (nameOf(of.flame, zoomedNode(of.flame, of.zoom)) ?? "") : "";
 }
 
-export function UnnamedNote({ name, infos }: { name: string; infos: string[] }) {
+export function UnnamedNote(props: { name: string; infos: string[]; since: number }) {
+	const { name, infos, since } = props;
 	const unnamed = unnamedOf(name);
 	if (!unnamed) return null;
 	const { binary, file } = unnamed;
@@ -67,7 +75,7 @@ export function UnnamedNote({ name, infos }: { name: string; infos: string[] }) 
 			</span>
 			{file && (
 				<>
-					<a href={symbolsUrl(filterOf(binaries, binary))}>Symbols of {binary}</a>
+					<a href={symbolsUrl(filterOf(binaries, binary), seenSince(since, nowS()))}>Symbols of {binary}</a>
 					<Copyable text={commandOf(binaries, binary)} what="the command" />
 				</>
 			)}

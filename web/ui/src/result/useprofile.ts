@@ -149,9 +149,9 @@ function useActions(
 		const own: FlameAction[] = edit
 			? [...queryActions(edit, when), ...(all ? onlyValue(edit, labels) : [])]
 			: [];
-		const symbols = unnamedActions(binariesIn(props.answer.infos), store);
+		const symbols = unnamedActions(binariesIn(props.answer.infos), Number(times.start), store);
 		return [...symbols, sandwich, ...own, alert];
-	}, [edit, query, times.end, times.time, all, labels, shareOf, onOpen, props.answer]);
+	}, [edit, query, times.start, times.end, times.time, all, labels, shareOf, onOpen, props.answer]);
 }
 
 /** The menu entry of a value of a label, if the first level of the graph are such values. */

@@ -1,6 +1,6 @@
 // The messages beside an answer: errors, warnings and infos.
 import type { ApiError } from "./api";
-import { buildIdParts, saysUnnamed, symbolsUrl } from "./symbols";
+import { buildIdParts, saysUnnamed, seenSince, symbolsUrl } from "./symbols";
 
 /** A message, and the faulty line of the query with a caret below. `sent` is the query as asked. */
 export function QueryError({ error, sent }: { error: ApiError; sent: string }) {
@@ -22,25 +22,28 @@ export function QueryError({ error, sent }: { error: ApiError; sent: string }) {
 }
 
 /** An info; one about addresses without names links to the page Symbols. */
-function Info({ text }: { text: string }) {
+function Info({ text, since }: { text: string; since: number }) {
 	if (!saysUnnamed(text)) return <>{text}</>;
+	const seen = seenSince(since, Date.now() / 1000);
 	return (
 		<>
 			{buildIdParts(text).map((p, i) =>
 				p.id ? (
-					<a key={i} href={symbolsUrl(p.id)} title="This binary on the page Symbols">
+					<a key={i} href={symbolsUrl(p.id, seen)} title="This binary on the page Symbols">
 						{p.text}
 					</a>
 				) : (
 					p.text
 				),
 			)}{" "}
-			<a href={symbolsUrl()}>Symbols</a>
+			<a href={symbolsUrl("", seen)}>Symbols</a>
 		</>
 	);
 }
 
-export function Notices({ warnings, infos }: { warnings: string[]; infos: string[] }) {
+/** `since`: when the window of the question began, in seconds since 1970. */
+export function Notices(props: { warnings: string[]; infos: string[]; since?: number }) {
+	const { warnings, infos, since = NaN } = props;
 	if (warnings.length + infos.length === 0) return null;
 	return (
 		<>
@@ -51,7 +54,7 @@ export function Notices({ warnings, infos }: { warnings: string[]; infos: string
 			))}
 			{infos.map((w) => (
 				<div key={w} class="notice">
-					<Info text={w} />
+					<Info text={w} since={since} />
 				</div>
 			))}
 		</>

@@ -2,6 +2,7 @@
 // server writes an address without a name as `[binary+0x1f]`, or `[0x1f]` if no binary is known, and
 // what has no address as `[binary]` or `<unknown>`.
 
+import { parseDuration } from "./timerange";
 import { formatParams } from "./urlstate";
 
 export interface Unnamed {
@@ -32,9 +33,25 @@ export function unnamedOf(name: string): Unnamed | null {
 	return binary && !WORDS.test(binary) ? { binary, address: "", file: true } : null;
 }
 
-/** The page Symbols with a filter; "" shows all. */
-export const symbolsUrl = (filter = ""): string =>
-	"symbols" + formatParams(new URLSearchParams(filter ? { filter } : {}));
+/** How far back the page Symbols looks for binaries; the first one unless another is asked for. */
+export const SEEN = ["1h", "6h", "1d", "7d", "30d"];
+
+/** The shortest of them that begins before `start`, in seconds since 1970; "" for the first. */
+export function seenSince(start: number, now: number): string {
+	const fits = SEEN.find((s) => now - start <= parseDuration(s)!) ?? SEEN[SEEN.length - 1];
+	return Number.isFinite(start) && fits !== SEEN[0] ? fits : "";
+}
+
+/** The parameters of the page Symbols; a filter of "" shows all. */
+export function symbolsParams(filter: string, seen: string): URLSearchParams {
+	const out = new URLSearchParams();
+	if (filter) out.set("filter", filter);
+	if (seen) out.set("seen", seen);
+	return out;
+}
+
+export const symbolsUrl = (filter = "", seen = ""): string =>
+	"symbols" + formatParams(symbolsParams(filter, seen));
 
 /** A word of a command line. */
 function quoted(word: string): string {

@@ -34,7 +34,7 @@ function facts(b: Binary): [string, ComponentChildren][] {
 			),
 		],
 		["Jobs", b.jobs?.join(", ")],
-		["Addresses without names", b.addresses !== undefined && b.addresses.toLocaleString("en")],
+		["Addresses in profiles", b.addresses !== undefined && b.addresses.toLocaleString("en")],
 		["Source", [originOf(b), contentOf(b)].filter(Boolean).join(": ")],
 		["Size of the file", b.sourceBytes !== undefined && formatBytes(b.sourceBytes)],
 		["Size of the index", b.indexBytes !== undefined && formatBytes(b.indexBytes)],

@@ -17,7 +17,7 @@ export interface Binary {
 	kind?: "gnu" | "go" | "file" | "";
 	path?: string;
 	jobs?: string[];
-	/** Distinct addresses without names in stored profiles. */
+	/** Distinct addresses in stored profiles instead of functions; the store may have names for them. */
 	addresses?: number;
 	state: State;
 	/** Why it failed. */
@@ -70,18 +70,23 @@ export interface Totals {
 	seen: number;
 	named: number;
 	unnamed: number;
+	/** Of binaries without names. */
 	addresses: number;
 }
 
 export function totalsOf(binaries: Binary[]): Totals {
-	const named = binaries.filter(isNamed).length;
+	const unnamed = binaries.filter((b) => !isNamed(b));
 	return {
 		seen: binaries.length,
-		named,
-		unnamed: binaries.length - named,
-		addresses: binaries.reduce((n, b) => n + (b.addresses ?? 0), 0),
+		named: binaries.length - unnamed.length,
+		unnamed: unnamed.length,
+		addresses: unnamed.reduce((n, b) => n + (b.addresses ?? 0), 0),
 	};
 }
+
+/** Sorts by addresses; binaries with names are below all others. */
+export const weightOf = (b: Binary): number =>
+	isNamed(b) ? -1 / (1 + (b.addresses ?? 0)) : (b.addresses ?? 0);
 
 export interface Chip {
 	text: string;

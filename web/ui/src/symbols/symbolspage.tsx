@@ -1,11 +1,14 @@
 // The page Symbols: which binaries have names, and how the others get them.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { CopyButton } from "../shared/copybutton";
-import { TextFilter } from "../shared/fields";
+import { optionsOf, Select, TextFilter } from "../shared/fields";
 import { useApi, useClock, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
-import { QueryError } from "../shared/notices";
+import { Notices, QueryError } from "../shared/notices";
+import { SEEN } from "../shared/symbols";
 import { type Column, Table } from "../shared/table";
+import { parseDuration, trimMs } from "../shared/timerange";
 import { formatAgo, formatBytes } from "../shared/units";
+import { oneOf } from "../shared/urlstate";
 import { holds, words } from "../shared/words";
 import { StatusFrame } from "../status/frame";
 import { Details } from "./details";
@@ -17,12 +20,14 @@ import {
 	dirOf,
 	filterOf,
 	filterText,
+	isNamed,
 	keyOf,
 	originOf,
 	shortId,
 	type Symbols,
 	totalsOf,
 	underWay,
+	weightOf,
 } from "./symbols";
 import "./symbols.css";
 
@@ -93,7 +98,7 @@ function size(key: "indexBytes" | "sourceBytes", title: string, hint: string): C
 }
 
 function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
-	const most = binaries.reduce((m, b) => Math.max(m, b.addresses ?? 0), 0) || 1;
+	const most = binaries.reduce((m, b) => Math.max(m, weightOf(b)), 0) || 1;
 	return [
 		{
 			key: "path",
@@ -112,12 +117,17 @@ function columnsOf(binaries: Binary[], now: number): Column<Binary>[] {
 		{
 			key: "addresses",
 			title: "Addresses",
-			hint: "Distinct addresses in stored profiles that have no names",
+			hint: "Distinct addresses in the profiles of this time; sorted, those without names come first",
 			numeric: true,
 			width: "96px",
-			sort: (b) => b.addresses ?? 0,
-			cell: (b) => (b.addresses ? b.addresses.toLocaleString("en") : DASH),
-			bar: (b) => (b.addresses ?? 0) / most,
+			sort: weightOf,
+			cell: (b) =>
+				b.addresses ? (
+					<span class={isNamed(b) ? "faint" : ""}>{b.addresses.toLocaleString("en")}</span>
+				) : (
+					DASH
+				),
+			bar: (b) => Math.max(0, weightOf(b)) / most,
 		},
 		{
 			key: "state",
@@ -210,9 +220,26 @@ function useSame(rows: Binary[]): Binary[] {
 	return last.current.rows;
 }
 
+/** How far back profiles are looked at. */
+function Seen() {
+	const { store, location } = useUrl();
+	return (
+		<Select
+			name="Seen in the last"
+			label="Binaries of profiles of the last"
+			value={oneOf(location.params.get("seen"), SEEN)}
+			hint="Binaries with symbols in the store are always listed"
+			onChange={(seen) => store.patch({ seen: seen === SEEN[0] ? null : seen })}
+		>
+			{optionsOf(SEEN)}
+		</Select>
+	);
+}
+
 function Binaries({ symbols }: { symbols: Symbols }) {
 	const { store, location } = useUrl();
 	const filter = location.params.get("filter") ?? "";
+	const seen = oneOf(location.params.get("seen"), SEEN);
 	const now = useClock();
 	const all = useSame(symbols.binaries);
 	const rows = useMemo(() => {
@@ -236,6 +263,7 @@ function Binaries({ symbols }: { symbols: Symbols }) {
 							`${rows.length.toLocaleString("en")} of ${all.length.toLocaleString("en")}`}
 					</span>
 					<span class="spacer" />
+					<Seen />
 					<TextFilter label="Filter binaries" hint="Filter by path, build id, job or state" />
 				</div>
 				{all.length === 0 ? (
@@ -250,7 +278,7 @@ function Binaries({ symbols }: { symbols: Symbols }) {
 							onSort={(sort) => store.patch({ sort }, true)}
 							selected={(b) => b === shown}
 							onPick={(b) => store.patch({ open: b === shown ? "-" : keyOf(b) }, true)}
-							empty="No binary matches the filter."
+							empty={`No binary of the last ${seen} matches the filter.`}
 							debugName="symbols"
 						/>
 					</div>
@@ -270,8 +298,11 @@ function Binaries({ symbols }: { symbols: Symbols }) {
 
 export function SymbolsPage() {
 	const [tick, setTick] = useState(0);
-	const key = String(tick);
-	const loaded = useApi<Symbols>(key, "symbols");
+	const { location } = useUrl();
+	const seen = oneOf(location.params.get("seen"), SEEN);
+	const key = `${seen} ${tick}`;
+	const start = trimMs(Date.now() / 1000 - parseDuration(seen)!);
+	const loaded = useApi<Symbols>(key, "symbols", { start });
 	const answer = useOwnAnswer(loaded, key, "symbols");
 	const { list, active } = useUploads();
 	const data = answer?.data ?? null;
@@ -285,6 +316,7 @@ export function SymbolsPage() {
 			{loaded.error && <QueryError error={loaded.error} sent="" />}
 			{data && (
 				<>
+					<Notices {...answer!} />
 					<Totals symbols={data} />
 					<Binaries symbols={data} />
 					<DropArea symbols={data} />
