@@ -1,0 +1,182 @@
+// Native code: stored addresses get names, lines and inlined calls when debug data comes, in every answer about the same window.
+import test from 'node:test';
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { api, epitool, execFileSync, finish, join, request, root, scratch, start, startServer, until, writeFileSync } from './lib.mjs';
+import { recorded } from './otlp_requests.mjs';
+
+const testdata = join(root, 'tests/proto/otlp/testdata');
+const expected = JSON.parse(readFileSync(join(testdata, 'expected.json')))['p2-standalone-99hz-steady.pb'];
+const args = ['--web.enable-ingest', '--web.enable-admin-api'];
+
+/** Of the whole hour around now. */
+const window = () => ({ start: Date.now() / 1000 - 3600, end: Date.now() / 1000 + 60 });
+
+async function costs(server, text) {
+  const answer = await api(server, 'query', { query: text, ...window() });
+  return Object.fromEntries(answer.result.map((r) => [r.metric.function, Number(r.value[1])]));
+}
+
+async function whole(server, text, format) {
+  const res = await request(`${server.url}/api/v1/query?${new URLSearchParams({ query: text, format, ...window() })}`);
+  assert.equal(res.status, 200, res.body.toString());
+  return res;
+}
+
+async function infos(server, text) {
+  const res = await request(`${server.url}/api/v1/query?${new URLSearchParams({ query: text, ...window() })}`);
+  return JSON.parse(res.body).infos ?? [];
+}
+
+async function upload(t, server, files, options = []) {
+  const run = await finish(t, epitool, ['debuginfo', 'upload', `--server=${server.url}`, ...options, ...files], 120);
+  assert.equal(run.code, 0, run.out + run.err);
+  return run.out;
+}
+
+/** Rows of `go tool pprof -top`: {function: [flat, cum]}. */
+async function top(t, dir, body, extra = []) {
+  const file = join(dir, 'answer.pb.gz');
+  writeFileSync(file, body);
+  const run = await finish(t, 'go', ['tool', 'pprof', '-top', '-nodefraction=0', '-nodecount=1000', '-symbolize=none', ...extra, file]);
+  assert.equal(run.code, 0, run.err);
+  return Object.fromEntries([...run.out.matchAll(/^ +(-?[\d.]+)\S* +[\d.]+% +[\d.]+% +(-?[\d.]+)\S* +[\d.]+% +(.+)$/gm)]
+    .map((m) => [m[3].replace(/ \((?:partial-)?inline\)$/, ''), [Number(m[1]), Number(m[2])]]));
+}
+
+/** What was counted by name in the recorded request: names as they are shown. */
+function counted(of) {
+  return Object.fromEntries(Object.entries(of).map(([name, n]) => [name.replace(' (by nm)', ''), n]));
+}
+
+test('programs that an eBPF profiler saw get their names', { timeout: 240000 }, async (t) => {
+  const dir = scratch(t);
+  const server = await startServer(t, { dir, args, config: 'scrape_configs: []\n' });
+  const body = recorded('p2-standalone-99hz-steady').at(Date.now() - 2000);
+  const sent = await request(`${server.url}/v1development/profiles`, { method: 'POST', headers: { 'content-type': 'application/x-protobuf' }, body });
+  assert.equal(sent.status, 200, sent.body.toString());
+
+  // Without debug data: the binary's name in tables, the place in it in flame graphs, and the answer says so.
+  let flat = await costs(server, 'flat(merge(process_cpu:samples{job="c_fp"}))');
+  assert.equal(flat['[c_fp]'], 8, JSON.stringify(flat));
+  assert.match((await infos(server, 'flat(merge(process_cpu:samples{job="c_fp"}))')).join(),
+    /% of the cost is in addresses without names:.* 53\.3% in c_fp \(build id 1e3e09b3d241424b0f8dbf22e2f791dcff582a6c\)/);
+  assert.match((await whole(server, 'process_cpu:samples{job="c_fp"}', 'folded')).body.toString(), /\[c_fp\+0x12[0-9a-f]+\]/);
+  assert.match(JSON.stringify((await api(server, 'query', { query: 'merge(process_cpu:samples{job="c_fp"})', ...window() })).result[0].flamebearer.names),
+    /"\[c_fp\+0x12[0-9a-f]+\]"/);
+
+  // Stripped: its code is c_nofp's, so c_nofp's symbols under its build id are its debug file.
+  const bin = (name) => join(testdata, 'bin', name);
+  const text = (file) => {
+    execFileSync('objcopy', ['-O', 'binary', '--only-section=.text', file, join(dir, 'text')]);
+    return readFileSync(join(dir, 'text'));
+  };
+  assert.deepEqual(text(bin('c_nofp')), text(bin('c_nofp_strip')));
+  const ids = ['c_nofp', 'c_nofp_strip'].map((name) => Buffer.from(execFileSync('readelf', ['-n', bin(name)]).toString().match(/Build ID: ([0-9a-f]+)/)[1], 'hex'));
+  const renamed = readFileSync(bin('c_nofp')), debug = join(dir, 'c_nofp_strip.debug');
+  ids[1].copy(renamed, renamed.indexOf(ids[0]));
+  writeFileSync(join(dir, 'renamed'), renamed);
+  execFileSync('objcopy', ['--only-keep-debug', join(dir, 'renamed'), debug]);
+  const out = await upload(t, server, [bin('c_fp'), bin('c_nofp'), debug]);
+  t.diagnostic(out);
+
+  for (const job of ['c_fp', 'c_nofp', 'c_nofp_strip']) {
+    await t.test(`${job}: the counts of the recording, by name`, async () => {
+      const self = await costs(server, `flat(merge(process_cpu:samples{job="${job}"}))`);
+      const all = await costs(server, `cum(merge(process_cpu:samples{job="${job}"}))`);
+      for (const [name, n] of Object.entries(counted(expected.self[job])))
+        if (!name.startsWith('[')) assert.equal(self[name], n, `${name}: ${JSON.stringify(self)}`);
+      for (const [name, n] of Object.entries(counted(expected.inclusive[job])))
+        if (!name.startsWith('[')) assert.equal(all[name], n, `${name}: ${JSON.stringify(all)}`);
+      assert.ok(Object.keys(counted(expected.inclusive[job])).includes('c_middle'));
+      const rows = await top(t, dir, (await whole(server, `merge(process_cpu:samples{job="${job}"})`, 'pprof')).body);
+      assert.deepEqual(rows.c_leaf_mul, [self.c_leaf_mul, all.c_leaf_mul]);
+      assert.deepEqual(rows.c_middle, [0, all.c_middle]);
+    });
+  }
+  await t.test('files and lines, filters by resolved names', async () => {
+    const lines = await api(server, 'query', { query: 'flat by (function, filename, line, build_id) (process_cpu:samples{job="c_fp"}, {function="c_leaf_mul"})', ...window() });
+    assert.equal(lines.result.reduce((n, r) => n + Number(r.value[1]), 0), 8);
+    for (const r of lines.result) {
+      assert.match(r.metric.filename, /cw\.c$/);
+      assert.equal(r.metric.line, '7');
+      assert.match(r.metric.build_id, /^1e3e09b3/);
+    }
+    const focused = await costs(server, 'flat(focus(merge(process_cpu:samples{job="c_fp"}), "c_leaf_mul"))');
+    assert.deepEqual(focused, { c_leaf_mul: 8 });
+  });
+  await t.test('symbols outlive a restart, and are not asked for again', async () => {
+    const again = await upload(t, server, [bin('c_fp'), bin('c_nofp'), debug]);
+    assert.doesNotMatch(again, /sent /);
+    await server.stop('SIGKILL');
+    const next = await startServer(t, { dir, args, config: 'scrape_configs: []\n' });
+    assert.equal((await costs(next, 'flat(merge(process_cpu:samples{job="c_fp"}))')).c_leaf_mul, 8);
+    await next.stop();
+  });
+});
+
+/** Samples of a profile without names, by the innermost function that addr2line says, of the functions in `shop`. */
+async function byAddr2line(t, dir, body, binary) {
+  const file = join(dir, 'bare.pb.gz'), sums = {};
+  writeFileSync(file, body);
+  const raw = await finish(t, 'go', ['tool', 'pprof', '-raw', '-symbolize=none', file]);
+  assert.equal(raw.code, 0, raw.err);
+  const mapping = raw.out.match(/^(\d+): 0x([0-9a-f]+)\/0x[0-9a-f]+\/0x([0-9a-f]+) \S*\/shop/m);
+  const places = new Map([...raw.out.matchAll(/^ +(\d+): 0x([0-9a-f]+) M=(\d+)/gm)].filter((m) => m[3] === mapping[1])
+    .map((m) => [m[1], (BigInt(`0x${m[2]}`) - BigInt(`0x${mapping[2]}`) + BigInt(`0x${mapping[3]}`)).toString(16)]));
+  for (const m of raw.out.split('Locations')[0].matchAll(/^ +(\d+): (\d+)/gm)) {
+    if (!places.has(m[2])) continue;
+    // The segments of a program like this one are in memory as they are in the file.
+    const name = execFileSync('addr2line', ['-i', '-f', '-C', '-e', binary, places.get(m[2])]).toString().split('\n')[0].replace(/\(.*$/, '');
+    sums[name] = (sums[name] ?? 0) + Number(m[1]);
+  }
+  return sums;
+}
+
+test('a stripped program of C++ with gperftools: hex first, then names, lines and inlined calls of the same window', { timeout: 240000 }, async (t) => {
+  const dir = scratch(t), full = join(dir, 'full'), run = join(dir, 'run');
+  mkdirSync(full);
+  mkdirSync(run);
+  const source = readFileSync(join(root, 'tests/e2e/cpp/service.cc'), 'utf8').replace('__attribute__((noinline))', 'inline __attribute__((always_inline))');
+  writeFileSync(join(full, 'service.cc'), source);
+  execFileSync('g++', ['-O2', '-g', '-o', join(full, 'shop'), join(full, 'service.cc'), '-ltcmalloc_and_profiler', '-ldl', '-pthread'], { stdio: 'pipe' });
+  execFileSync('strip', ['-o', join(run, 'shop'), join(full, 'shop')]);
+  const program = start(t, join(run, 'shop'), []);
+  const address = await until('service listens', 10, () => program.out.match(/127\.0\.0\.1:\d+/)?.[0]);
+  const off = ['memory', 'block', 'mutex', 'goroutine'].map((name) => `${name}: {enabled: false}`).join(', ');
+  const server = await startServer(t, { dir, args, config: `
+global: {scrape_interval: 100y, scrape_timeout: 60s}
+scrape_configs:
+  - job_name: cpp
+    profiling_config: {symbol_path: /nowhere, pprof_config: {process_cpu: {path: /pprof/profile, seconds: 2}, ${off}}}
+    static_configs: [{targets: ["${address}"]}]
+` });
+  await until('the target', 20, async () => (await api(server, 'targets')).activeTargets.length === 1);
+  const scraped = await request(`${server.url}/api/v1/targets/profile?${new URLSearchParams({ 'match[]': 'process_cpu{job="cpp"}', seconds: 2 })}`, { method: 'POST' });
+  assert.equal(scraped.status, 200, scraped.body.toString());
+  await program.stop();
+
+  const all = 'merge(process_cpu:samples{job="cpp"})';
+  const before = await costs(server, `flat(${all})`), total = Object.values(before).reduce((a, b) => a + b);
+  const bare = (await whole(server, all, 'pprof')).body;
+  assert.ok(before['[shop]'] > 50, JSON.stringify(before));
+  assert.match((await infos(server, `flat(${all})`)).join(), /% in \S*\/run\/shop(,|$)/);
+
+  await upload(t, server, [join(full, 'shop')]);
+  const after = await costs(server, `flat(${all})`);
+  assert.equal(after['[shop]'], undefined, JSON.stringify(after));
+  assert.equal(Object.values(after).reduce((a, b) => a + b), total);
+  assert.ok(after['shop::rank_items'] > 0 && after['shop::parse_orders'] > 0, JSON.stringify(after));
+  assert.ok((await infos(server, `flat(${all})`)).includes(
+    `names of ${join(run, 'shop')} are those of the only file of this name: its profiles have no build id`));
+  const lines = await api(server, 'query', { query: `flat by (function, filename, line) (${all}, {function="shop::rank_items"})`, ...window() });
+  assert.ok(lines.result.length > 0);
+  for (const r of lines.result) assert.match(`${r.metric.filename}:${r.metric.line}`, /service\.cc:\d+$/);
+  // Both are inlined: they are called, by nobody else.
+  const cum = await costs(server, `cum(callees(${all}, "^shop::serve_requests$"))`);
+  for (const f of ['shop::rank_items', 'shop::parse_orders']) assert.equal(cum[f], after[f], JSON.stringify(cum));
+  // The oracle: addr2line, asked for the addresses that were stored.
+  assert.deepEqual(Object.fromEntries(Object.entries(after).filter(([name]) => name.startsWith('shop::'))), await byAddr2line(t, dir, bare, join(full, 'shop')));
+  const rows = await top(t, dir, (await whole(server, all, 'pprof')).body);
+  for (const [name, n] of Object.entries(after)) assert.equal(rows[name]?.[0], n, name);
+});
