@@ -259,6 +259,13 @@ $(RULES_BENCH): $(RULES_BENCH_OBJECTS) $(FLEET_LIB) $(call room_libs,promql/rule
 	@echo "  LINK  $@"
 	@$(CC) $(OPT) -pthread -o $@ $(RULES_BENCH_OBJECTS) \
 		-Wl,--start-group $(FLEET_LIB) $(call room_libs,promql/rules) -Wl,--end-group $(SYSLIBS)
+SYMBOLS_BENCH := $(BUILD)/tests/bench/symbols/symbols_bench
+SYMBOLS_BENCH_OBJECTS := $(call objects,tests/bench/symbols/symbols_bench.c)
+$(SYMBOLS_BENCH): $(SYMBOLS_BENCH_OBJECTS) $(call room_libs,tsdb/debuginfo/extract)
+	@mkdir -p $(@D)
+	@echo "  LINK  $@"
+	@$(CC) $(OPT) -pthread -o $@ $(SYMBOLS_BENCH_OBJECTS) \
+		-Wl,--start-group $(call room_libs,tsdb/debuginfo/extract) -Wl,--end-group $(SYSLIBS)
 .PHONY: bench
-bench: deps-test all $(FLEET) $(TSDB_BENCH) $(RULES_BENCH) $(LOAD)
+bench: deps-test all $(FLEET) $(TSDB_BENCH) $(RULES_BENCH) $(SYMBOLS_BENCH) $(LOAD)
 	@EPI_BUILD="$(abspath $(BUILD))" node tests/bench/bench.mjs $(BENCH)

@@ -7,6 +7,7 @@ import { root } from '../e2e/lib.mjs';
 import { growth, grown } from './growth.mjs';
 import { queries } from './queries.mjs';
 import { rules } from './rules.mjs';
+import { symbols } from './symbols.mjs';
 import { binary, ingest, merge } from './served.mjs';
 import { push } from './push.mjs';
 import { scrape } from './scrape.mjs';
@@ -14,7 +15,7 @@ import { bytes, long, memory, restart, top, work } from './storage.mjs';
 import { begin, failed, header, judge, ran, results, targetLines, write } from './report.mjs';
 import { targets } from './targets.mjs';
 
-const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, work, rules, scrape, push, growth, binary };
+const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, work, rules, scrape, push, symbols, growth, binary };
 
 for (const t of targets) if (t.section !== null && !sections[t.section]) throw new Error(`targets.mjs: no section is called "${t.section}"`);
 const wanted = process.argv.slice(2).flatMap((a) => a.split(',')).filter(Boolean);

@@ -71,6 +71,11 @@ export const targets = [
   { section: 'scrape', note: '1,000 targets added to 9,000, until taken over', ...ONE_SECOND },
   { section: 'scrape', note: 'reload of 10,000 unchanged targets', ...ONE_SECOND },
 
+  { section: 'symbols', note: 'index of a C++ program, by GB of its file', unit: 'seconds', atMost: 20 },
+  { section: 'symbols', note: 'memory of making it, by GB of its file', unit: 'MiB', atMost: 512 },
+  { section: 'symbols', note: 'index of a C++ program, of its debug data', unit: '%', atMost: 25 },
+  { section: 'symbols', note: 'look-ups, warm, random order (other: llvm-symbolizer --inlines)', unit: 'addresses/s', atLeast: 1e6 },
+
   { section: 'growth', note: 'exact selector, 1,000,000 series', unit: 'ms', atMost: 1 },
   { section: 'growth', note: 'label counts, 1,000,000 series', unit: 'ms', atMost: 20 },
   { section: 'growth', note: 'resident memory a series, 1,000,000 series', unit: 'bytes', atMost: 600 },

@@ -29,34 +29,40 @@ static enum err_code map_file(const char *path, struct str *out, struct err *err
 	return ERR_OK;
 }
 
-static enum err_code index_of(
-	struct str bytes, struct dwarf_stats *stats, struct buf *index, struct err *err)
+static enum err_code index_of(struct str bytes, struct str alt_bytes, struct dwarf_stats *stats,
+	struct buf *index, struct err *err)
 {
 	struct symindex_builder *b = NULL;
-	struct elf *e = NULL;
+	struct elf *e = NULL, *alt = NULL;
 	enum err_code rc;
 
 	if ((rc = elf_open(bytes, &e, err)) ||
+		(rc = alt_bytes.len ? elf_open(alt_bytes, &alt, err) : ERR_OK) ||
 		(rc = symindex_builder_open(&symindex_limits_default, &b, err)) ||
-		(rc = dwarf_add(e, NULL, b, stats, err)) ||
+		(rc = dwarf_add(e, alt, b, stats, err)) ||
 		(rc = symindex_finish(b, (struct str){ 0 }, index, err)))
 		goto done;
 done:
 	symindex_builder_close(b);
+	elf_close(alt);
 	elf_close(e);
 	return rc;
 }
 
-enum err_code oracle_index(
-	const char *path, struct dwarf_stats *stats, struct buf *index, struct err *err)
+enum err_code oracle_index(const char *path, const char *alt_path, struct dwarf_stats *stats,
+	struct buf *index, struct err *err)
 {
-	struct str bytes;
+	struct str bytes, alt = { 0 };
 	enum err_code rc;
 
 	if ((rc = map_file(path, &bytes, err)))
 		return rc;
-	rc = index_of(bytes, stats, index, err);
+	rc = alt_path ? map_file(alt_path, &alt, err) : ERR_OK;
+	if (!rc)
+		rc = index_of(bytes, alt, stats, index, err);
 	munmap((void *)(uintptr_t)bytes.ptr, bytes.len);
+	if (alt.len)
+		munmap((void *)(uintptr_t)alt.ptr, alt.len);
 	return rc;
 }
 
@@ -353,7 +359,7 @@ enum err_code oracle_compare(const char *path, enum oracle tool, uint32_t most, 
 	struct dwarf_stats stats;
 	enum err_code rc;
 
-	rc = oracle_index(path, &stats, &index, err);
+	rc = oracle_index(path, NULL, &stats, &index, err);
 	if (!rc && stats.units_damaged)
 		rc = err_set(err, ERR_INVALID, "%s", stats.first_error.msg);
 	if (!rc)

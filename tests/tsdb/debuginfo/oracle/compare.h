@@ -21,9 +21,9 @@ struct oracle_counts {
 	uint64_t depth, function, file, line, missing; /* why the others differ */
 };
 
-/* The index of a file, by malloc. */
-MUST_CHECK enum err_code oracle_index(
-	const char *path, struct dwarf_stats *stats, struct buf *index, struct err *err);
+/* The index of a file; alt_path: its dwz file, or NULL. */
+MUST_CHECK enum err_code oracle_index(const char *path, const char *alt_path,
+	struct dwarf_stats *stats, struct buf *index, struct err *err);
 /* Adds to *counts. At most `most` addresses. */
 MUST_CHECK enum err_code oracle_compare(const char *path, enum oracle tool, uint32_t most,
 	unsigned show, struct oracle_counts *counts, struct err *err);
