@@ -11,6 +11,7 @@
 
 #define FILES_MAX 4096
 #define WAIT_FIRST_NS (100 * NS_PER_MS)
+#define AS_GOOD "as good symbols are there"
 #define WAIT_MAX_NS (2 * NS_PER_S)
 
 /* ---- upload ---- */
@@ -102,9 +103,10 @@ static void was_before(
 		await(r, path, id);
 		return;
 	}
-	snprintf(text, sizeof(text), "not sent: %.*s%s%s", reason->len ? (int)reason->len : 28,
-		reason->len ? reason->ptr : "it is there or on its way", n.quality[0] ? ", " : "",
-		n.quality);
+	snprintf(text, sizeof(text), "not sent: %.*s%s%s%s",
+		reason->len ? (int)reason->len : (int)sizeof(AS_GOOD) - 1,
+		reason->len ? reason->ptr : AS_GOOD, n.quality[0] ? " (" : "", n.quality,
+		n.quality[0] ? ")" : "");
 	say(path, id, text);
 }
 
@@ -198,8 +200,9 @@ static void conclude(struct run *r, const struct awaited *a, const struct named 
 	char text[100];
 
 	if (!strcmp(n->state, "named")) {
-		snprintf(text, sizeof(text), "named by %s, %.1f MiB", n->quality,
-			(double)n->index_bytes / (1 << 20));
+		snprintf(text, sizeof(text), "named by %s, %.1f %s", n->quality,
+			(double)n->index_bytes / (n->index_bytes < 1 << 20 ? 1 << 10 : 1 << 20),
+			n->index_bytes < 1 << 20 ? "KiB" : "MiB");
 		say(a->path, &a->id, text);
 	} else if (!strcmp(n->state, "failed")) {
 		err_set(&err, ERR_INVALID, "%s", n->why);
@@ -292,8 +295,9 @@ static void print_text(const char *what, struct str text)
 
 static void print_sections(struct elf *e)
 {
-	static const char *const names[] = { ".debug_info", ".debug_line", ".debug_str", ".debug_types",
-		".debug_rnglists", ".debug_ranges", ".symtab", ".dynsym", ".gopclntab", ".gnu_debugdata" };
+	static const char *const names[] = { ".debug_abbrev", ".debug_info", ".debug_line",
+		".debug_str", ".debug_types", ".debug_rnglists", ".debug_ranges", ".symtab", ".dynsym",
+		".gopclntab", ".gnu_debugdata" };
 	struct err err;
 	struct str s;
 
@@ -307,7 +311,7 @@ static void print_sections(struct elf *e)
 
 static void print_info(const char *path, const struct native_file *f)
 {
-	static const char *const contents[] = { [DEBUGINFO_STRIPPED] = "stripped",
+	static const char *const contents[] = { [DEBUGINFO_STRIPPED] = "no DWARF",
 		[DEBUGINFO_NO_TEXT] = "debug data without code",
 		[DEBUGINFO_FULL] = "code and debug data" };
 	struct elf_link link;

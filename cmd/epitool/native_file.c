@@ -73,18 +73,28 @@ static enum err_code map_file(const char *path, struct native_file *f, struct er
 	return ERR_OK;
 }
 
+/* Small wherever there is DWARF; symbols and Go's tables alone are called stripped. */
+static enum err_code set_kind(struct native_file *f, struct err *err)
+{
+	struct str abbrev;
+	enum err_code rc = elf_section(f->elf, ".debug_abbrev", &abbrev, err);
+
+	f->kind = !abbrev.len                  ? DEBUGINFO_STRIPPED :
+		elf_content(f->elf) == ELF_NO_TEXT ? DEBUGINFO_NO_TEXT :
+											 DEBUGINFO_FULL;
+	return rc;
+}
+
 enum err_code native_file_open(const char *path, struct native_file *f, struct err *err)
 {
-	static const enum debuginfo_kind kinds[] = { [ELF_STRIPPED] = DEBUGINFO_STRIPPED,
-		[ELF_NO_TEXT] = DEBUGINFO_NO_TEXT,
-		[ELF_FULL] = DEBUGINFO_FULL };
 	struct str go;
 	enum err_code rc;
 
 	*f = (struct native_file){ .fd = -1 };
 	if ((rc = map_file(path, f, err)))
 		goto fail;
-	if ((rc = elf_open(f->bytes, &f->elf, err)) || (rc = set_file_id(f, err))) {
+	if ((rc = elf_open(f->bytes, &f->elf, err)) || (rc = set_kind(f, err)) ||
+		(rc = set_file_id(f, err))) {
 		err_wrap(err, rc, "%s", path);
 		goto fail;
 	}
@@ -92,7 +102,6 @@ enum err_code native_file_open(const char *path, struct native_file *f, struct e
 	go = elf_go_build_id(f->elf);
 	if (go.len && debuginfo_id_init(&f->ids[DEBUGINFO_GO], DEBUGINFO_GO, go, NULL))
 		f->ids[DEBUGINFO_GO].len = 0;
-	f->kind = kinds[elf_content(f->elf)];
 	return ERR_OK;
 fail:
 	native_file_close(f);

@@ -17,7 +17,7 @@ struct native_file {
 	struct str bytes; /* mapped */
 	struct elf *elf;
 	struct debuginfo_id ids[DEBUGINFO_ID_KINDS]; /* len 0: it has none; a file id is always there */
-	enum debuginfo_kind kind;
+	enum debuginfo_kind kind; /* stripped: without DWARF */
 };
 
 MUST_CHECK enum err_code native_file_open(const char *path, struct native_file *f, struct err *err);
