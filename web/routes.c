@@ -15,7 +15,9 @@
 #define DATA (API | ROUTE_SLOW) /* asks the database */
 #define ADMIN (DATA | ROUTE_ADMIN | ROUTE_CHANGES)
 #define PUSH (DATA | ROUTE_INGEST | ROUTE_CHANGES | ROUTE_BODY)
-#define FILE_PUSH (API | ROUTE_INGEST | ROUTE_CHANGES | ROUTE_BODY | ROUTE_PIECES)
+#define FILE_PUSH \
+	(API | ROUTE_INGEST | ROUTE_NO_PROFILES | ROUTE_CHANGES | ROUTE_BODY | ROUTE_PIECES)
+#define FILE_CALL (PUSH | ROUTE_NO_PROFILES)
 #define LIFECYCLE (ROUTE_LIFECYCLE | ROUTE_CHANGES)
 #define RULES (API | ROUTE_SLOW) /* waits while rules are reloaded, which waits for queries */
 
@@ -72,11 +74,11 @@ const struct route web_routes[] = {
 		"for Pyroscope's SDKs and Alloy: store profiles" },
 	{ HTTP_POST, "/api/v1/symbols/upload", debuginfo_put, FILE_PUSH,
 		"store symbols: a file of native code", debuginfo_admit_put },
-	{ HTTP_POST, DEBUGINFO_SERVICE "ShouldInitiateUpload", debuginfo_should_upload, PUSH,
+	{ HTTP_POST, DEBUGINFO_SERVICE "ShouldInitiateUpload", debuginfo_should_upload, FILE_CALL,
 		"for Alloy: whether symbols of a file are wanted" },
 	{ HTTP_POST, DEBUGINFO_SERVICE "Upload/*", debuginfo_upload, FILE_PUSH,
 		"for Alloy: store symbols of a file that was announced", debuginfo_admit_upload },
-	{ HTTP_POST, DEBUGINFO_SERVICE "UploadFinished", debuginfo_upload_finished, PUSH,
+	{ HTTP_POST, DEBUGINFO_SERVICE "UploadFinished", debuginfo_upload_finished, FILE_CALL,
 		"for Alloy: an upload has ended" },
 
 	{ HTTP_POST, "/api/0/profiles", profefe_collect, PUSH,

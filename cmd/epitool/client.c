@@ -1,12 +1,14 @@
 #include <event2/event.h>
 #include <jansson.h>
 
+#include "base/clock.h"
 #include "base/fs.h"
 #include "base/net/http_config.h"
 #include "base/quote.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
 
+#define RETRY_S_MAX 3600u
 #define ANSWER_BYTES_MAX (UINT64_C(1) << 30)
 
 /* The file of --http.config.file: the inline fields of a scrape config. */
@@ -67,6 +69,9 @@ static void error_text(struct str body, struct buf *out)
 	json_t *root = json_loadb(body.ptr, body.len, 0, NULL);
 	const char *msg = json_string_value(json_object_get(root, "error"));
 
+	if (!msg) /* connect's form */
+		msg = json_string_value(json_object_get(root, "message"));
+
 	if (msg)
 		buf_add_printable(out, str_of(msg));
 	else
@@ -77,11 +82,22 @@ static void error_text(struct str body, struct buf *out)
 
 struct exchange {
 	struct event_base *base;
-	struct buf *out, *warning;
+	const struct client_request *request;
+	struct buf *out;
 	struct err *err;
 	enum err_code rc;
 	bool done;
 };
+
+/* In seconds; a date is not understood. */
+static int64_t retry_after(const struct http_response *res)
+{
+	uint64_t s;
+
+	return str_to_u64(str_trim(http_response_header(res, "Retry-After")), &s) && s < RETRY_S_MAX ?
+		(int64_t)s * NS_PER_S :
+		0;
+}
 
 static void done(void *ctx, const struct http_response *res)
 {
@@ -90,8 +106,12 @@ static void done(void *ctx, const struct http_response *res)
 
 	x->done = true;
 	x->rc = res->rc ? err_copy(x->err, &res->err) : ERR_OK;
-	if (!res->rc && x->warning)
-		buf_add_str(x->warning, http_response_header(res, "Warning"));
+	if (!res->rc && x->request->warning)
+		buf_add_str(x->request->warning, http_response_header(res, "Warning"));
+	if (!res->rc && x->request->status)
+		*x->request->status = res->status;
+	if (!res->rc && x->request->retry_ns)
+		*x->request->retry_ns = retry_after(res);
 	if (!res->rc && res->status == 200) {
 		buf_add_str(x->out, res->body);
 	} else if (!res->rc) {
@@ -130,9 +150,11 @@ static enum err_code exchange(struct exchange *x, struct arena *a, const struct 
 {
 	struct http_client_options co = { .connections_max = 1, .user_agent = "epitool/" EPI_VERSION };
 	struct label header = { STR("Content-Type"), str_of(r->content_type) };
-	struct http_request_options ro = {
-		.method = "POST", .timeout_ns = o->timeout_ns, .headers = { &header, 1 }, .body = r->body
-	};
+	struct http_request_options ro = { .method = r->method ? r->method : "POST",
+		.timeout_ns = o->timeout_ns,
+		.headers = { &header, r->content_type != NULL },
+		.body = r->body,
+		.source = r->source };
 	struct client_file file = { 0 };
 	struct http_client *client = NULL;
 	struct http_request *request = NULL;
@@ -164,10 +186,14 @@ static enum err_code exchange(struct exchange *x, struct arena *a, const struct 
 enum err_code client_send(const struct client_options *o, const struct client_request *r,
 	struct buf *out, struct err *err)
 {
-	struct exchange x = { .out = out, .warning = r->warning, .err = err, .rc = ERR_UNAVAILABLE };
+	struct exchange x = { .request = r, .out = out, .err = err, .rc = ERR_UNAVAILABLE };
 	struct arena a;
 	enum err_code rc;
 
+	if (r->status)
+		*r->status = 0;
+	if (r->retry_ns)
+		*r->retry_ns = 0;
 	x.base = event_base_new();
 	if (!x.base)
 		return err_nomem(err, "event loop");

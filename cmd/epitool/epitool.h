@@ -22,6 +22,8 @@ int test_rules(int argc, char **argv);
 int query(int argc, char **argv);
 int push(int argc, char **argv);
 int diff(int argc, char **argv);
+int debuginfo_upload(int argc, char **argv);
+int debuginfo_info(int argc, char **argv);
 int tsdb_list(int argc, char **argv);
 int tsdb_analyze(int argc, char **argv);
 int tsdb_verify(int argc, char **argv);
@@ -40,15 +42,20 @@ struct client_options {
 	const char *http_config; /* --http.config.file: auth and TLS, or "" */
 	int64_t timeout_ns;
 };
+struct http_body_source;
 struct client_request {
+	const char *method; /* NULL: POST */
 	const char *path; /* with its query */
 	const char *content_type;
 	struct str body;
+	const struct http_body_source *source; /* instead of the body; NULL: the body */
 	struct buf *warning; /* out: the answer's header of that name, an error's too; NULL: no */
+	int *status; /* out: the answer's, 0 if none came; NULL: no */
+	int64_t *retry_ns; /* out: its Retry-After, 0 if it has none; NULL: no */
 };
 /*
- * One POST to the server; appends the answer's body. ERR_INVALID with the server's own message if
- * it answered an error, ERR_CANCELED after Ctrl-C.
+ * One request to the server; appends the answer's body. ERR_INVALID with the server's own message
+ * if it answered an error, ERR_CANCELED after Ctrl-C.
  */
 MUST_CHECK enum err_code client_send(const struct client_options *o, const struct client_request *r,
 	struct buf *out, struct err *err);

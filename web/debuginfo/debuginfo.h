@@ -17,7 +17,6 @@
 #include "web/router/router.h"
 
 #define DEBUGINFO_SERVICE "/debuginfo.v1alpha1.DebuginfoService/"
-#define DEBUGINFO_BODY_BYTES_MAX ((size_t)1 << 30)
 
 route_fn debuginfo_should_upload, debuginfo_upload_finished; /* connect's unary calls */
 route_fn debuginfo_upload; /* Upload/{gnu_build_id}; ROUTE_PIECES */

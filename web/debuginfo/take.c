@@ -39,7 +39,8 @@ int debuginfo_take_check(struct web *w, struct http_in *in, struct http_out *out
 {
 	enum err_code rc = ERR_OK;
 
-	in->body_bytes_max = DEBUGINFO_BODY_BYTES_MAX;
+	if (w->o.debuginfo)
+		in->body_bytes_max = debuginfo_file_bytes_max(debuginfo_store(w->o.debuginfo));
 	if (!w->uploads || !w->o.debuginfo)
 		err_set(err, rc = ERR_NOT_FOUND, "this server keeps no symbols");
 	else if (in->body_announced > in->body_bytes_max)

@@ -134,7 +134,7 @@ static void not_taken(const struct web *w, struct str path, struct http_out *out
 	struct buf paths = { 0 };
 
 	for (size_t i = 0; i < w->routes_n; i++)
-		if (w->routes[i].flags & ROUTE_INGEST)
+		if ((w->routes[i].flags & (ROUTE_INGEST | ROUTE_NO_PROFILES)) == ROUTE_INGEST)
 			buf_printf(&paths, "%s %s", paths.len ? "," : "", w->routes[i].path);
 	http_text(out, 404, "nothing is taken at %s; profiles are taken at" STR_FMT, QUOTED(path),
 		STR_ARG(buf_str(&paths)));

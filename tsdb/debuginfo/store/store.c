@@ -554,6 +554,11 @@ enum err_code debuginfo_list(struct debuginfo_store *s, struct arena *a, struct 
 	return ERR_OK;
 }
 
+uint64_t debuginfo_file_bytes_max(const struct debuginfo_store *s)
+{
+	return s->o.file_bytes_max;
+}
+
 struct debuginfo_totals debuginfo_totals(struct debuginfo_store *s)
 {
 	struct debuginfo_totals t;

@@ -196,5 +196,6 @@ struct debuginfo_totals {
 	size_t indexes, queued;
 };
 struct debuginfo_totals debuginfo_totals(struct debuginfo_store *s);
+uint64_t debuginfo_file_bytes_max(const struct debuginfo_store *s); /* of one upload */
 
 #endif

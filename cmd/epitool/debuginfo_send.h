@@ -1,0 +1,36 @@
+/*
+ * Sends one file of native code to a server: asks, uploads, says what became of it.
+ *
+ * A GNU build id goes by Pyroscope's protocol, which Pyroscope's own server speaks too; other ids
+ * and stripped files by the API's request, since the protocol has no words for them.
+ *
+ * Errors: the server's own message; ERR_CANCELED after Ctrl-C. 429 and 503 are tried again, for as
+ *         long as the server asks for.
+ */
+#ifndef CMD_EPITOOL_DEBUGINFO_SEND_H
+#define CMD_EPITOOL_DEBUGINFO_SEND_H
+
+#include "cmd/epitool/epitool.h"
+#include "cmd/epitool/native_file.h"
+
+enum sent {
+	SENT, /* uploaded; its extraction may last */
+	SENT_BEFORE, /* the server has it, or has better */
+	SENT_ELSEWHERE, /* it is on its way */
+	SENT_NOT, /* *err says why */
+	SENT_NONE, /* *err; no other file would fare better */
+};
+/* *say: why it was not sent; text lives until the next call. */
+enum sent debuginfo_send(const struct client_options *o, const char *path,
+	const struct native_file *f, struct buf *say, struct err *err);
+
+/* What the server says of an id; "" where it says nothing of it. */
+struct named {
+	char state[16], why[512], quality[16];
+	long long index_bytes;
+};
+/* ERR_NOT_FOUND: the server has no such list. */
+MUST_CHECK enum err_code debuginfo_ask(const struct client_options *o,
+	const struct debuginfo_id *id, struct named *out, struct err *err);
+
+#endif

@@ -1,0 +1,129 @@
+#include "cmd/epitool/native_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/evp.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define HASHED_BYTES 4096u
+#define FILE_ID_BYTES 16u
+#define GNU_BYTES_MAX 20u
+
+static void add_hex(char *to, const unsigned char *bytes, size_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (size_t i = 0; i < n; i++) {
+		to[2 * i] = digits[bytes[i] >> 4];
+		to[2 * i + 1] = digits[bytes[i] & 15];
+	}
+}
+
+static void set_gnu(struct native_file *f)
+{
+	struct str id = elf_build_id(f->elf);
+	char text[2 * GNU_BYTES_MAX];
+
+	if (!id.len || id.len > GNU_BYTES_MAX)
+		return;
+	add_hex(text, (const unsigned char *)id.ptr, id.len);
+	if (debuginfo_id_init(
+			&f->ids[DEBUGINFO_GNU], DEBUGINFO_GNU, (struct str){ text, 2 * id.len }, NULL))
+		f->ids[DEBUGINFO_GNU].len = 0;
+}
+
+static enum err_code set_file_id(struct native_file *f, struct err *err)
+{
+	size_t n = f->bytes.len < HASHED_BYTES ? f->bytes.len : HASHED_BYTES;
+	unsigned char length[8], sum[EVP_MAX_MD_SIZE];
+	char text[2 * FILE_ID_BYTES];
+	EVP_MD_CTX *c = EVP_MD_CTX_new();
+	bool ok;
+
+	for (int i = 0; i < 8; i++)
+		length[i] = (unsigned char)((uint64_t)f->bytes.len >> (56 - 8 * i));
+	ok = c && EVP_DigestInit_ex(c, EVP_sha256(), NULL) && EVP_DigestUpdate(c, f->bytes.ptr, n) &&
+		EVP_DigestUpdate(c, f->bytes.ptr + f->bytes.len - n, n) &&
+		EVP_DigestUpdate(c, length, sizeof(length)) && EVP_DigestFinal_ex(c, sum, NULL);
+	EVP_MD_CTX_free(c);
+	if (!ok)
+		return err_nomem(err, "SHA-256");
+	add_hex(text, sum, FILE_ID_BYTES);
+	return debuginfo_id_init(
+		&f->ids[DEBUGINFO_FILE], DEBUGINFO_FILE, (struct str){ text, sizeof(text) }, err);
+}
+
+static enum err_code map_file(const char *path, struct native_file *f, struct err *err)
+{
+	struct stat st;
+	void *p;
+
+	if ((f->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) < 0 || fstat(f->fd, &st))
+		return err_errno(err, errno, "%s", path);
+	if (!S_ISREG(st.st_mode))
+		return err_set(err, ERR_INVALID, "%s: not a file", path);
+	if (!st.st_size)
+		return err_set(err, ERR_INVALID, "%s: the file is empty", path);
+	p = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, f->fd, 0);
+	if (p == MAP_FAILED)
+		return err_errno(err, errno, "%s", path);
+	f->bytes = (struct str){ p, (size_t)st.st_size };
+	return ERR_OK;
+}
+
+/* Small wherever there is DWARF; symbols and Go's tables alone are called stripped. */
+static enum err_code set_kind(struct native_file *f, struct err *err)
+{
+	struct str abbrev;
+	enum err_code rc = elf_section(f->elf, ".debug_abbrev", &abbrev, err);
+
+	f->kind = !abbrev.len                  ? DEBUGINFO_STRIPPED :
+		elf_content(f->elf) == ELF_NO_TEXT ? DEBUGINFO_NO_TEXT :
+											 DEBUGINFO_FULL;
+	return rc;
+}
+
+enum err_code native_file_open(const char *path, struct native_file *f, struct err *err)
+{
+	struct str go;
+	enum err_code rc;
+
+	*f = (struct native_file){ .fd = -1 };
+	if ((rc = map_file(path, f, err)))
+		goto fail;
+	if ((rc = elf_open(f->bytes, &f->elf, err)) || (rc = set_kind(f, err)) ||
+		(rc = set_file_id(f, err))) {
+		err_wrap(err, rc, "%s", path);
+		goto fail;
+	}
+	set_gnu(f);
+	go = elf_go_build_id(f->elf);
+	if (go.len && debuginfo_id_init(&f->ids[DEBUGINFO_GO], DEBUGINFO_GO, go, NULL))
+		f->ids[DEBUGINFO_GO].len = 0;
+	return ERR_OK;
+fail:
+	native_file_close(f);
+	return rc;
+}
+
+void native_file_close(struct native_file *f)
+{
+	elf_close(f->elf);
+	f->elf = NULL;
+	if (f->bytes.len)
+		munmap((void *)(uintptr_t)f->bytes.ptr, f->bytes.len);
+	f->bytes = STR("");
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+const struct debuginfo_id *native_file_id(const struct native_file *f)
+{
+	for (int kind = 0; kind < DEBUGINFO_FILE; kind++)
+		if (f->ids[kind].len)
+			return &f->ids[kind];
+	return &f->ids[DEBUGINFO_FILE];
+}
