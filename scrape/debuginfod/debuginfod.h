@@ -55,7 +55,10 @@ MUST_CHECK enum err_code debuginfod_open(
 	const struct debuginfod_options *o, struct debuginfod **out, struct err *err);
 /* Downloads under way end, and an extraction after debuginfo_stop. NULL is fine. */
 void debuginfod_close(struct debuginfod *f);
-/* Whole or not at all. Where the servers are the same, downloads under way go on. */
+/*
+ * Whole or not at all. Where the servers are the same, downloads under way go on; where anything is
+ * another, nothing is missing any more.
+ */
 MUST_CHECK enum err_code debuginfod_apply(struct debuginfod *f, struct config *c, struct err *err);
 
 /* ---- status ---- */

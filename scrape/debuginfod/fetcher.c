@@ -208,6 +208,17 @@ static void warn_of_directories(const struct debuginfod_config *c)
 	}
 }
 
+static bool same_directories(const struct debuginfod_config *a, const struct debuginfod_config *b)
+{
+	size_t i;
+
+	if (a->directories_n != b->directories_n)
+		return false;
+	for (i = 0; i < a->directories_n && str_eq(a->directories[i], b->directories[i]); i++)
+		;
+	return i == a->directories_n;
+}
+
 struct restart {
 	struct debuginfod *f;
 	struct servers *fresh;
@@ -225,11 +236,13 @@ enum err_code debuginfod_apply(struct debuginfod *f, struct config *c, struct er
 	struct servers fresh;
 	struct restart r = { f, &fresh };
 	struct config *old;
+	bool changed;
 	enum err_code rc;
 
 	if ((rc = servers_make(&fresh, c, err)))
 		return rc;
-	if (!f->servers.config || !str_eq(buf_str(&fresh.encoded), buf_str(&f->servers.encoded)))
+	changed = !f->servers.config || !str_eq(buf_str(&fresh.encoded), buf_str(&f->servers.encoded));
+	if (changed)
 		loop_call(f->loop, restart, &r);
 	servers_release(&fresh);
 	warn_of_directories(&c->debuginfod);
@@ -237,6 +250,9 @@ enum err_code debuginfod_apply(struct debuginfod *f, struct config *c, struct er
 	old = f->config;
 	f->config = config_ref(c);
 	mutex_unlock(&f->lock);
+	/* At the start, too: the configuration may be another than before. */
+	if (changed || !old || !same_directories(&old->debuginfod, &c->debuginfod))
+		debuginfo_forget_missing(debuginfo_store(f->o.debuginfo));
 	config_unref(old);
 	return ERR_OK;
 }

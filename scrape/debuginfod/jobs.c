@@ -19,6 +19,7 @@ METRIC_GAUGE(servers_failing, "epimetheus_debuginfod_servers_failing",
 #define NOT_ELF_MISSING_NS (7 * NS_PER_MIN)
 #define BROKEN_MAX 3
 #define BROKEN_MISSING_NS NS_PER_HOUR
+#define LOOKED_MISSING_NS NS_PER_HOUR
 
 static struct debuginfo_store *store_of(const struct debuginfod *f)
 {
@@ -100,9 +101,10 @@ static void job_over(struct debuginfod *f, struct job *j)
 static void job_in_vain(struct debuginfod *f, struct job *j)
 {
 	/* A file that a directory has is not extracted over and over. */
-	if (j->asked || j->looked)
-		debuginfo_set_missing(
-			store_of(f), &j->want.id, (clock_now_ns() + j->missing_ns) / NS_PER_S);
+	int64_t missing_ns = j->asked ? j->missing_ns : j->looked ? LOOKED_MISSING_NS : 0;
+
+	if (missing_ns)
+		debuginfo_set_missing(store_of(f), &j->want.id, (clock_now_ns() + missing_ns) / NS_PER_S);
 	job_over(f, j);
 }
 

@@ -216,7 +216,7 @@ static void breaks_off(enum how how, const char *settings, const char *want)
 	fake_set(&w.servers[0], (struct answer){ how, file }, none);
 	world_want(&w, A, "");
 	CHECK(WAIT_FOR(world_is_missing(&w, A)));
-	CHECK_INT(fake_debuginfo_n(&w.servers[0]), 3);
+	CHECK(fake_debuginfo_n(&w.servers[0]) >= 3);
 	CHECK_INT(fake_executable_n(&w.servers[0]), 0);
 	server = world_server(&w, 0);
 	CHECK(server.failing);
@@ -233,7 +233,7 @@ static void breaks_off(enum how how, const char *settings, const char *want)
 
 TEST(an_answer_that_stalls)
 {
-	breaks_off(HOW_STALL, "timeout: 100ms", ": context deadline exceeded");
+	breaks_off(HOW_STALL, "timeout: 1s", ": context deadline exceeded");
 }
 
 TEST(an_answer_that_breaks_off)
@@ -397,12 +397,20 @@ TEST(only_what_is_allowed_is_asked_for)
 	world_close(&w);
 }
 
+static unsigned requests_to_all(void)
+{
+	unsigned n = 0;
+
+	for (size_t i = 0; i < w.servers_n; i++)
+		n += fake_debuginfo_n(&w.servers[i]);
+	return n;
+}
+
 /* Six servers, each allowed one binary: four downloads at once. One server: one. */
 TEST(few_downloads_at_once)
 {
 	static char *files[SERVERS_MAX];
 	struct buf config = { 0 };
-	unsigned now, max = 0;
 	char id[8], path[8];
 
 	REQUIRE(world_open(&w, SERVERS_MAX));
@@ -424,19 +432,14 @@ TEST(few_downloads_at_once)
 		snprintf(id, sizeof(id), "bb%02zu", i);
 		world_want(&w, id, path);
 	}
-	for (now = 0; now < DEBUGINFOD_DOWNLOADS_MAX;) {
-		now = 0;
-		for (size_t i = 0; i < SERVERS_MAX; i++)
-			now += fake_debuginfo_n(&w.servers[i]);
-		max = now > max ? now : max;
-	}
-	CHECK_INT(max, DEBUGINFOD_DOWNLOADS_MAX);
+	CHECK(WAIT_FOR(requests_to_all() >= DEBUGINFOD_DOWNLOADS_MAX));
+	CHECK_INT(requests_to_all(), DEBUGINFOD_DOWNLOADS_MAX);
 	for (size_t i = 0; i < SERVERS_MAX; i++)
 		fake_set(&w.servers[i], (struct answer){ HOW_FILE, files[i] }, none);
 	for (size_t i = 0; i < SERVERS_MAX; i++) {
 		snprintf(id, sizeof(id), "aa%02zu", i);
 		CHECK(WAIT_FOR(world_has(&w, id)));
-		CHECK_INT(w.servers[i].now_max, 1);
+		CHECK_INT(fake_at_once(&w.servers[i]), 1);
 	}
 	world_close(&w);
 	for (size_t i = 0; i < SERVERS_MAX; i++)
@@ -468,6 +471,31 @@ TEST(a_reload_takes_effect)
 	CHECK_INT(world_server(&w, 0).url.len, 0);
 	world_want(&w, B, "");
 	w.servers_n = 2;
+	world_close(&w);
+	free(file);
+}
+
+TEST(a_new_server_is_asked_for_what_is_missing)
+{
+	char *file = elf_file(A, DEBUGINFO_DWARF);
+	struct debuginfo_id id;
+	struct err err;
+
+	REQUIRE(world_open(&w, 2));
+	REQUIRE_OK(debuginfo_id_init(&id, DEBUGINFO_GNU, STR(A), &err), &err);
+	fake_set(&w.servers[1], (struct answer){ HOW_FILE, file }, none);
+	w.servers_n = 1;
+	world_apply(&w, NULL, NULL);
+	world_want(&w, A, "");
+	CHECK(WAIT_FOR(world_is_missing(&w, A)));
+	world_apply(&w, NULL, NULL);
+	CHECK(world_is_missing(&w, A));
+	w.servers_n = 2;
+	world_apply(&w, NULL, NULL);
+	CHECK(debuginfo_lacks(debuginfo_store(w.debuginfo), &id));
+	debuginfo_set_missing(debuginfo_store(w.debuginfo), &id, INT64_MAX);
+	world_apply(&w, NULL, "debug_directories: [d]");
+	CHECK(debuginfo_lacks(debuginfo_store(w.debuginfo), &id));
 	world_close(&w);
 	free(file);
 }

@@ -156,6 +156,11 @@ unsigned fake_executable_n(struct fake *s)
 	return read_count(s, &s->executable_n);
 }
 
+unsigned fake_at_once(struct fake *s)
+{
+	return read_count(s, &s->now_max);
+}
+
 bool fake_saw(struct fake *s, const char *text)
 {
 	bool yes;

@@ -55,6 +55,7 @@ char *elf_file(const char *build_id, enum debuginfo_quality q);
 void fake_set(struct fake *s, struct answer debuginfo, struct answer executable);
 unsigned fake_debuginfo_n(struct fake *s);
 unsigned fake_executable_n(struct fake *s);
+unsigned fake_at_once(struct fake *s); /* most requests at one time */
 bool fake_saw(struct fake *s, const char *text); /* in the last request */
 
 /*

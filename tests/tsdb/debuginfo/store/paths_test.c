@@ -218,6 +218,10 @@ TEST(what_is_lacking)
 	CHECK(!debuginfo_lacks(s, &c));
 	now_s += 60;
 	CHECK(debuginfo_lacks(s, &c));
+	debuginfo_set_missing(s, &c, now_s + 60);
+	debuginfo_forget_missing(s);
+	CHECK(debuginfo_lacks(s, &c) && !debuginfo_is_missing(s, &c));
+	CHECK(!debuginfo_lacks(s, &b));
 	debuginfo_store_close(s);
 	dir_gone(dir);
 }
