@@ -1,5 +1,6 @@
-// One unit of a large program: compiled many times, each with another UNIT, so that no two share an instantiation. The
-// standard library's containers, algorithms and regular expressions give the deep inlining of C++ as it is written.
+// One unit of a large program: compiled many times, each with another UNIT, so that no two share an
+// instantiation. The standard library's containers, algorithms and regular expressions give the
+// deep inlining of C++ as it is written.
 #include <algorithm>
 #include <deque>
 #include <functional>
@@ -17,7 +18,8 @@
 #include <variant>
 #include <vector>
 
-namespace product {
+namespace product
+{
 
 template <int U, int K> struct record {
 	std::string name;
@@ -25,19 +27,27 @@ template <int U, int K> struct record {
 	std::map<std::string, int> counts;
 	std::optional<std::string> note;
 
-	bool operator<(const record &o) const { return std::tie(name, values) < std::tie(o.name, o.values); }
+	bool operator<(const record &o) const
+	{
+		return std::tie(name, values) < std::tie(o.name, o.values);
+	}
 	bool operator==(const record &o) const { return name == o.name && values == o.values; }
 	double sum() const { return std::accumulate(values.begin(), values.end(), 0.0); }
 };
 
 template <int U, int K> struct hasher {
-	size_t operator()(const record<U, K> &r) const { return std::hash<std::string>()(r.name) ^ U ^ K; }
+	size_t operator()(const record<U, K> &r) const
+	{
+		return std::hash<std::string>()(r.name) ^ U ^ K;
+	}
 };
 
-template <int U, int K> struct letters : std::regex_traits<char> {};
+template <int U, int K> struct letters : std::regex_traits<char> {
+};
 
-template <int U, int K> class store {
-public:
+template <int U, int K> class store
+{
+  public:
 	using item = record<U, K>;
 	using event = std::variant<item, std::string, std::vector<item>, int>;
 
@@ -55,7 +65,8 @@ public:
 			for (auto &p : list)
 				if (wanted(*p))
 					all.push_back(*p);
-		std::sort(all.begin(), all.end(), [](const item &a, const item &b) { return a.sum() > b.sum(); });
+		std::sort(
+			all.begin(), all.end(), [](const item &a, const item &b) { return a.sum() > b.sum(); });
 		std::stable_sort(all.begin(), all.end());
 		all.erase(std::unique(all.begin(), all.end()), all.end());
 		std::list<item> rest(all.begin(), all.end());
@@ -75,7 +86,8 @@ public:
 				e);
 		for (auto &r : rest)
 			sum += r.sum();
-		return sum + static_cast<double>(std::partition(all.begin(), all.end(), wanted) - all.begin());
+		return sum +
+			static_cast<double>(std::partition(all.begin(), all.end(), wanted) - all.begin());
 	}
 
 	bool parse(const std::string &text)
@@ -92,7 +104,7 @@ public:
 		return !out.str().empty();
 	}
 
-private:
+  private:
 	std::map<std::string, std::vector<std::shared_ptr<item>>> by_name_;
 	std::unordered_map<item, int, hasher<U, K>> counts_;
 	std::set<item> seen_;
@@ -103,7 +115,8 @@ template <int U, int... K> double run(const std::string &text, std::integer_sequ
 {
 	return (0.0 + ... + [&] {
 		store<U, K> s;
-		return s.parse(text) ? s.report([](const record<U, K> &r) { return r.name.size() > K; }) : 0;
+		return s.parse(text) ? s.report([](const record<U, K> &r) { return r.name.size() > K; }) :
+							   0;
 	}());
 }
 
