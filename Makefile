@@ -29,7 +29,7 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
 	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
-	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service \
+	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service scrape/debuginfod \
 	tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
@@ -61,6 +61,7 @@ uses_tsdb/debuginfo/dwarf := base tsdb/debuginfo/index tsdb/debuginfo/elf
 uses_tsdb/debuginfo/extract := base tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf
 uses_tsdb/debuginfo/store := base base/self
 uses_tsdb/debuginfo/service := base tsdb/debuginfo/index tsdb/debuginfo/store
+uses_scrape/debuginfod := base base/net scrape/config tsdb/debuginfo/store tsdb/debuginfo/service
 uses_tsdb/symbols := base proto
 uses_tsdb/columns := base proto tsdb/symbols
 uses_tsdb/rollup := base proto tsdb/symbols tsdb/columns

@@ -414,6 +414,29 @@ enum err_code http_config_check(
 	return ERR_OK;
 }
 
+/* User information would fail with each request, so it is refused here. */
+const char *http_config_url_problem(struct str url)
+{
+	ptrdiff_t colon = str_find(url, STR(":"));
+	struct str scheme = { url.ptr, colon > 0 ? (size_t)colon : 0 }, host = { 0 };
+	size_t n = 0;
+
+	if (!url.len)
+		return "URL is missing";
+	if (!str_eq_nocase(scheme, STR("http")) && !str_eq_nocase(scheme, STR("https")))
+		return "URL scheme must be 'http' or 'https'";
+	if (str_has_prefix((struct str){ url.ptr + colon, url.len - scheme.len }, STR("://")))
+		host = (struct str){ url.ptr + colon + 3, url.len - scheme.len - 3 };
+	while (n < host.len && !(host.ptr[n] && strchr("/?#", host.ptr[n])))
+		n++;
+	host.len = n;
+	if (!host.len || host.ptr[0] == ':')
+		return "host is missing in URL";
+	if (memchr(host.ptr, '@', host.len))
+		return "user information in a URL is not supported, use basic_auth";
+	return NULL;
+}
+
 static enum err_code check_file(const char *what, struct str path, struct err *err)
 {
 	char name[4096];

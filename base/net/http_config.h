@@ -44,6 +44,8 @@
 		HTTP_CONFIG_CUSTOM("http_headers", at, http_config_headers, "headers to send")
 
 void http_config_defaults(struct http_config *c);
+/* What is wrong with a URL that a configuration names, in Prometheus's words; NULL: nothing. */
+const char *http_config_url_problem(struct str url);
 /* After decoding: checks Prometheus's exclusions, and makes file paths relative to ctx->dir. */
 MUST_CHECK enum err_code http_config_check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct http_config *c, struct err *err);

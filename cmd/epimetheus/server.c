@@ -9,9 +9,11 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "cmd/epimetheus/limits.h"
+#include "cmd/epimetheus/wants.h"
 #include "promql/engine/engine.h"
 #include "promql/rules/manager.h"
 #include "promql/rules/notify/notifier.h"
+#include "scrape/debuginfod/debuginfod.h"
 #include "scrape/manager.h"
 #include "tsdb/db_sink.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
@@ -31,6 +33,7 @@ struct server {
 	struct db_sink sink;
 	struct extractor *extractor; /* the caller's */
 	struct debuginfo *debuginfo;
+	struct debuginfod *debuginfod; /* fetches what it wants */
 	struct engine *engine;
 	struct notifier *notifier;
 	struct config *alerting; /* the one the notifier has, referenced */
@@ -144,9 +147,14 @@ static enum err_code apply(
 		goto labels;
 	if ((rc = scrape_manager_apply(s->manager, fresh, err)))
 		goto notifier;
-	if ((rc = rule_manager_apply(s->rules, rules, fresh->global.external_labels, err)))
+	if ((rc = debuginfod_apply(s->debuginfod, fresh, err)))
 		goto scraping;
+	if ((rc = rule_manager_apply(s->rules, rules, fresh->global.external_labels, err)))
+		goto debuginfod;
 	goto end;
+debuginfod:
+	if (old && debuginfod_apply(s->debuginfod, old, &again))
+		log_error("main", "old debuginfod servers not restored", LOG_E(&again));
 scraping:
 	if (old && scrape_manager_apply(s->manager, old, &again))
 		log_error("main", "old targets not restored", LOG_E(&again));
@@ -302,6 +310,20 @@ static enum err_code open_debuginfo(struct server *s, struct err *err)
 	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 }
 
+static void walk(void *ctx)
+{
+	struct server *s = ctx;
+
+	wants_walk(s->db, s->debuginfo);
+}
+
+static enum err_code open_debuginfod(struct server *s, struct err *err)
+{
+	const struct debuginfod_options o = { .debuginfo = s->debuginfo, .walk = walk, .ctx = s };
+
+	return debuginfod_open(&o, &s->debuginfod, err);
+}
+
 static enum err_code open_engine(struct server *s, struct err *err)
 {
 	const struct options *o = &s->o;
@@ -419,7 +441,8 @@ enum err_code server_open(
 		goto fail;
 	if (o->sandbox)
 		limits_files(o->data_dir); /* no thread has been started yet */
-	if ((rc = open_storage(s, err)) || (rc = open_debuginfo(s, err)) || (rc = open_engine(s, err)))
+	if ((rc = open_storage(s, err)) || (rc = open_debuginfo(s, err)) ||
+		(rc = open_engine(s, err)) || (rc = open_debuginfod(s, err)))
 		goto fail;
 	if ((rc = notifier_open(&n, &s->notifier, err)))
 		goto fail;
@@ -463,6 +486,9 @@ void server_close(struct server *s)
 	rule_manager_close(s->rules);
 	notifier_close(s->notifier);
 	scrape_manager_close(s->manager);
+	if (s->debuginfo)
+		debuginfo_stop(s->debuginfo);
+	debuginfod_close(s->debuginfod);
 	engine_close(s->engine);
 	debuginfo_service_close(s->debuginfo);
 	db_close(s->db);

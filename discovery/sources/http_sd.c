@@ -41,34 +41,11 @@ static void defaults(struct yaml_ctx *ctx, void *out)
 	http_config_defaults(&c->http);
 }
 
-/* Prometheus's messages. User information would fail at each refresh, so it is refused here. */
-static const char *url_problem(struct str url)
-{
-	ptrdiff_t colon = str_find(url, STR(":"));
-	struct str scheme = { url.ptr, colon > 0 ? (size_t)colon : 0 }, host = { 0 };
-	size_t n = 0;
-
-	if (!url.len)
-		return "URL is missing";
-	if (!str_eq_nocase(scheme, STR("http")) && !str_eq_nocase(scheme, STR("https")))
-		return "URL scheme must be 'http' or 'https'";
-	if (str_has_prefix((struct str){ url.ptr + colon, url.len - scheme.len }, STR("://")))
-		host = (struct str){ url.ptr + colon + 3, url.len - scheme.len - 3 };
-	while (n < host.len && !(host.ptr[n] && strchr("/?#", host.ptr[n])))
-		n++;
-	host.len = n;
-	if (!host.len || host.ptr[0] == ':')
-		return "host is missing in URL";
-	if (memchr(host.ptr, '@', host.len))
-		return "user information in a URL is not supported, use basic_auth";
-	return NULL;
-}
-
 static enum err_code check(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err)
 {
 	struct http_sd_config *c = out;
-	const char *problem = url_problem(c->url);
+	const char *problem = http_config_url_problem(c->url);
 
 	if (problem)
 		return yaml_err(c->url.len ? yaml_get(n, "url") : n, err, ERR_INVALID, "%s", problem);

@@ -164,7 +164,7 @@ static void global_fill(struct global_config *g)
 
 struct file_fields { /* jobs are decoded after `global`, wherever that is in the file */
 	struct global_config global;
-	const struct yaml_node *jobs, *files, *rules, *alerting, *push;
+	const struct yaml_node *jobs, *files, *rules, *alerting, *push, *debuginfod, *directories;
 };
 
 static enum err_code keep_node(
@@ -197,6 +197,10 @@ static const struct yaml_field file_table[] = {
 		"where alerts go", 0 },
 	{ "push_config", YAML_CUSTOM, offsetof(struct file_fields, push), NULL, keep_any,
 		"what becomes of profiles that are sent", 0 },
+	{ "debuginfod", YAML_CUSTOM, offsetof(struct file_fields, debuginfod), NULL, keep_node,
+		"servers of debug data", 0 },
+	{ "debug_directories", YAML_CUSTOM, offsetof(struct file_fields, directories), NULL, keep_node,
+		"directories with debug data", 0 },
 };
 static const struct yaml_field jobs_file_table[] = {
 	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
@@ -362,6 +366,7 @@ static enum err_code config_decode(
 	if (f.alerting && (rc = alerting_config_decode(&ctx, f.alerting, &c->alerting, err)))
 		return rc;
 	if ((rc = push_config_decode(&ctx, f.push, &c->push, err)) ||
+		(rc = debuginfod_config_decode(&ctx, f.debuginfod, f.directories, &c->debuginfod, err)) ||
 		(rc = decode_jobs(c, &ctx, f.jobs, err)))
 		return rc;
 	if (f.files && f.files->n > CONFIG_FILES_MAX)
@@ -442,6 +447,7 @@ void config_unref(struct config *c)
 		job_config_release(&c->scrape[i]);
 	alerting_config_release(&c->alerting);
 	push_config_release(&c->push);
+	debuginfod_config_release(&c->debuginfod);
 	arena_release(&c->arena);
 	free(c);
 }
@@ -530,5 +536,7 @@ enum err_code config_check_files(const struct config *c, struct err *err)
 		if ((rc = http_config_check_files(&c->scrape[i].http, err)) ||
 			(rc = sd_check_files(&c->scrape[i].sd, err)))
 			return err_wrap(err, rc, "job %s", QUOTED(c->scrape[i].job_name));
-	return alerting_config_check_files(&c->alerting, err);
+	if ((rc = alerting_config_check_files(&c->alerting, err)))
+		return rc;
+	return debuginfod_config_check_files(&c->debuginfod, err);
 }

@@ -20,6 +20,7 @@
 #include "discovery/discovery.h"
 #include "discovery/relabel.h"
 #include "proto/kinds.h"
+#include "scrape/config/debuginfod_config.h"
 #include "scrape/config/push_config.h"
 
 #define CONFIG_INTERVAL_DEFAULT_NS (60 * INT64_C(1000000000))
@@ -96,6 +97,7 @@ struct config {
 	size_t rule_files_n;
 	struct alerting_config alerting;
 	struct push_config push;
+	struct debuginfod_config debuginfod;
 };
 
 MUST_CHECK enum err_code config_load_file(const char *path, struct config **out, struct err *err);

@@ -1,8 +1,8 @@
 #include "scrape/config/push_config.h"
 
 #include "base/quote.h"
+#include "scrape/config/patterns.h"
 
-#define DROP_MAX 256u
 #define ATTRIBUTES_MAX 1024u
 
 /* What makes a series of each process, thread or start, or says the same of all. */
@@ -69,36 +69,6 @@ static const struct yaml_schema schema = {
 	.defaults = set_defaults,
 };
 
-/* Each alone: two wrong ones may be right together. */
-static enum err_code check_each(const struct str *v, size_t n, struct err *err)
-{
-	struct regex *re;
-	enum err_code rc;
-
-	for (size_t i = 0; i < n; i++) {
-		if ((rc = regex_compile(v[i], REGEX_ANCHORED, &re, err)))
-			return err_wrap(err, rc, "drop_labels: %s", QUOTED(v[i]));
-		regex_free(re);
-	}
-	return ERR_OK;
-}
-
-/* One expression of all; NULL: there are none. */
-static enum err_code compile(const struct str *v, size_t n, struct regex **out, struct err *err)
-{
-	struct buf b = { 0 };
-	enum err_code rc = check_each(v, n, err);
-
-	if (rc || !n)
-		return rc;
-	for (size_t i = 0; i < n; i++)
-		buf_printf(&b, "%s(?:" STR_FMT ")", i ? "|" : "", STR_ARG(v[i]));
-	rc = buf_failed(&b) ? err_nomem(err, "configuration") :
-						  regex_compile(buf_str(&b), REGEX_ANCHORED | REGEX_LONG, out, err);
-	buf_release(&b);
-	return rc;
-}
-
 static enum err_code compile_drop(
 	const struct yaml_node *n, const struct fields *f, struct regex **out, struct err *err)
 {
@@ -114,9 +84,7 @@ static enum err_code compile_drop(
 			defaults[i] = str_of(dropped[i]);
 		v = defaults;
 	}
-	if (count > DROP_MAX)
-		return yaml_err(n, err, ERR_LIMIT, "more than %u drop_labels", DROP_MAX);
-	if ((rc = compile(v, count, out, &why)) && n)
+	if ((rc = patterns_compile("drop_labels", v, count, out, &why)) && n)
 		return yaml_err(n, err, rc, "%s", why.msg);
 	return rc ? err_copy(err, &why) : ERR_OK;
 }

@@ -137,9 +137,12 @@ export async function targets(server) {
   return (await api(server, 'targets')).activeTargets;
 }
 
-/** The directory of the programs of a Debian package. The package is fetched at its first use. */
-export function debian(name) {
-  return execFileSync(join(root, 'tests/debian.sh'), [name, join(root, 'build', name)]).toString().trim();
+/**
+ * The directory of the programs of a Debian package. The package is fetched at its first use, with 'libraries' those that
+ * are missing here too.
+ */
+export function debian(name, libraries = '') {
+  return execFileSync(join(root, 'tests/debian.sh'), [name, join(root, 'build', name), libraries]).toString().trim();
 }
 
 /** Debian's Prometheus on a free port, with this configuration. */

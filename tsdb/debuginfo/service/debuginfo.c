@@ -159,7 +159,8 @@ enum err_code debuginfo_extract_file(struct debuginfo *d, const struct debuginfo
 	if (rc)
 		return rc;
 	rc = extract(d, j, err);
-	if (rc && !passes(rc)) /* the same file comes from there tomorrow, too */
+	/* The same file comes from there tomorrow, too. Directories may have another one. */
+	if (rc && !passes(rc) && origin != DEBUGINFO_DIRECTORY)
 		debuginfo_set_missing(d->store, id, d->now_ns() / NS_PER_S + MISSING_S);
 	return rc;
 }

@@ -42,7 +42,7 @@ void debuginfo_wake(struct debuginfo *d);
 /*
  * Makes an index of a file that is here already; in_fd stays the caller's. Waits for it.
  * ERR_EXISTS: no better than what is there; then, and where the file is bad, the key is missing for
- * a day.
+ * a day, unless the file is of a directory: its caller knows whether others have one.
  */
 MUST_CHECK enum err_code debuginfo_extract_file(struct debuginfo *d, const struct debuginfo_id *id,
 	enum debuginfo_origin origin, int in_fd, struct err *err);

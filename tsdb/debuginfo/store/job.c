@@ -183,6 +183,16 @@ static bool comes_again(enum err_code rc)
 	return rc == ERR_IO || rc == ERR_NOMEM || rc == ERR_UNAVAILABLE || rc == ERR_CANCELED;
 }
 
+/*
+ * The same file is not sent over and over. One of a local directory was sent by nobody, and servers
+ * that are asked next may have a better one.
+ */
+static void set_tried(struct debuginfo_job *j, struct entry *e, struct str why)
+{
+	if (j->origin != DEBUGINFO_DIRECTORY)
+		entry_set_tried(j->store, e, j->kind, why);
+}
+
 void debuginfo_job_fail(struct debuginfo_job *j, const struct err *why)
 {
 	struct debuginfo_store *s = j->store;
@@ -192,7 +202,7 @@ void debuginfo_job_fail(struct debuginfo_job *j, const struct err *why)
 	mutex_lock(&s->lock);
 	e = entry_find(s, &j->id);
 	if (!again)
-		entry_set_tried(s, e, j->kind, str_of(why->msg[0] ? why->msg : err_code_name(why->code)));
+		set_tried(j, e, str_of(why->msg[0] ? why->msg : err_code_name(why->code)));
 	job_leave(j, e, again);
 	mutex_unlock(&s->lock);
 	metric_add(&extracted_total, again ? "put_off" : "failed", 1);
@@ -234,7 +244,7 @@ static enum err_code job_place(
 
 	mutex_assert_held(&s->lock);
 	if (e->present && !e->unsynced && e->quality >= f->quality) {
-		entry_set_tried(s, e, j->kind, STR(""));
+		set_tried(j, e, STR(""));
 		return err_set(err, ERR_EXISTS, "no better than the symbols that are there");
 	}
 	if ((rc = path_copy(f->path, &source, err)))
@@ -299,8 +309,8 @@ enum err_code debuginfo_job_publish(
 	mutex_lock(&s->lock);
 	if (!rc) {
 		e->unsynced = false;
-		if (f.quality < DEBUGINFO_DWARF) /* the same file is not sent over and over */
-			entry_set_tried(s, e, j->kind, STR(""));
+		if (f.quality < DEBUGINFO_DWARF)
+			set_tried(j, e, STR(""));
 		evict(s, e);
 	}
 	job_leave(j, e, rc && comes_again(rc));

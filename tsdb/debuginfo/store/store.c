@@ -172,6 +172,21 @@ bool debuginfo_is_missing(struct debuginfo_store *s, const struct debuginfo_id *
 	return yes;
 }
 
+void debuginfo_forget_missing(struct debuginfo_store *s)
+{
+	struct entry *e, *next;
+
+	mutex_lock(&s->lock);
+	for (size_t i = 0; i < BUCKETS; i++)
+		for (e = s->buckets[i]; e; e = next) {
+			next = e->next;
+			s->stamps_changed |= e->stamp.missing_end_s != 0;
+			e->stamp.missing_end_s = 0;
+			entry_tidy(s, e);
+		}
+	mutex_unlock(&s->lock);
+}
+
 /* ---- stamps ---- */
 
 static void stamps_print(struct debuginfo_store *s, struct buf *out)

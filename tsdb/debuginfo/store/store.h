@@ -164,6 +164,8 @@ bool debuginfo_lacks(struct debuginfo_store *s, const struct debuginfo_id *id);
 /* Nobody has it. */
 void debuginfo_set_missing(struct debuginfo_store *s, const struct debuginfo_id *id, int64_t end_s);
 bool debuginfo_is_missing(struct debuginfo_store *s, const struct debuginfo_id *id);
+/* There is somebody new to ask. */
+void debuginfo_forget_missing(struct debuginfo_store *s);
 
 /* ---- status ---- */
 

@@ -218,6 +218,38 @@ TEST(what_is_lacking)
 	CHECK(!debuginfo_lacks(s, &c));
 	now_s += 60;
 	CHECK(debuginfo_lacks(s, &c));
+	debuginfo_set_missing(s, &c, now_s + 60);
+	debuginfo_forget_missing(s);
+	CHECK(debuginfo_lacks(s, &c) && !debuginfo_is_missing(s, &c));
+	CHECK(!debuginfo_lacks(s, &b));
+	debuginfo_store_close(s);
+	dir_gone(dir);
+}
+
+/* A directory has a file of another build, or one without debug data: servers are asked next. */
+TEST(a_file_of_a_directory_closes_no_way)
+{
+	const char *dir = dir_new();
+	struct debuginfo_id a = gnu("aa"), b = gnu("bb");
+	struct debuginfo_store *s;
+	struct debuginfo_job *j;
+	struct err err;
+
+	REQUIRE_OK(debuginfo_store_open(&fs_posix, dir, &plain, &s, &err), &err);
+	REQUIRE_OK(debuginfo_job_begin(s, &a, DEBUGINFO_FULL, DEBUGINFO_DIRECTORY,
+		STR(""), open("/proc/self/exe", O_RDONLY), &j, &err),
+		&err);
+	err_set(&err, ERR_INVALID, "another build id");
+	debuginfo_job_fail(j, &err);
+	CHECK(debuginfo_lacks(s, &a));
+	CHECK_WANTS(s, "aa", DEBUGINFO_STRIPPED, "yes: nothing is there");
+
+	CHECK_OK(publish_file(s, "bb", DEBUGINFO_DIRECTORY, DEBUGINFO_SYMBOLS, &err), &err);
+	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "yes: it may be better than what is there");
+	CHECK_ERR(publish_file(s, "bb", DEBUGINFO_DIRECTORY, DEBUGINFO_SYMBOLS, &err), &err, ERR_EXISTS,
+		"publish: no better than the symbols that are there");
+	CHECK_WANTS(s, "bb", DEBUGINFO_NO_TEXT, "yes: it may be better than what is there");
+	CHECK(!debuginfo_lacks(s, &b));
 	debuginfo_store_close(s);
 	dir_gone(dir);
 }

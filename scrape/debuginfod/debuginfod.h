@@ -1,0 +1,79 @@
+/*
+ * Debuginfod: gets the debug data that is wanted: files of local directories, then of debuginfod
+ * servers, in the order of the configuration.
+ *
+ *	debuginfo_want          a query met addresses without names; or o.walk did
+ *	debuginfo_next_wanted   a thread takes it here
+ *	DIR/.build-id/ab/cdef.debug, DIR/PATH.debug, DIR/PATH       debuginfo_extract_file
+ *	URL/buildid/abcdef/debuginfo, then .../executable           debuginfo_upload_*: in pieces
+ *
+ * All servers are asked for debug data before one is asked for an executable. A build id that none
+ * has is missing for DEBUGINFOD_MISSING_NS. A server that fails (no answer, none in time, a status
+ * other than 200, 404, 406 and 410) rests: for 5 s, then twice as long each time, up to
+ * DEBUGINFOD_REST_MAX_NS, or as long as its Retry-After says. What is not an ELF file, too large or
+ * broken off time and again is left alone for a shorter time. The code of kernels and JIT compilers
+ * is never asked for, and servers only by GNU build ids.
+ *
+ * Units:     nanoseconds, bytes.
+ * Errors:    of open and apply: ERR_NOMEM, ERR_UNAVAILABLE. Those of servers and files are logged,
+ *            one line when a server begins to fail and one when it works again.
+ * Ownership: apply takes a reference to the configuration. The service of debug data is the
+ *            caller's; it is closed after debuginfod_close.
+ * Threads:   "debuginfod-dir" takes what is wanted and looks into directories; "debuginfod" is an
+ *            event loop with the HTTP client, which writes uploads to the store. apply: one at a
+ *            time; list: any.
+ * Source:    elfutils' debuginfod(8): webapi, X-DEBUGINFOD-MAXSIZE; GDB's "Separate Debug Files".
+ */
+#ifndef SCRAPE_DEBUGINFOD_DEBUGINFOD_H
+#define SCRAPE_DEBUGINFOD_DEBUGINFOD_H
+
+#include "scrape/config/config.h"
+#include "tsdb/debuginfo/service/debuginfo.h"
+
+#define DEBUGINFOD_DOWNLOADS_MAX 4u /* at once; of one server 1 */
+#define DEBUGINFOD_WAITING_MAX \
+	256u /* binaries in line for servers; others are wanted again later */
+#define DEBUGINFOD_MISSING_NS (24 * 3600 * INT64_C(1000000000))
+#define DEBUGINFOD_REST_MIN_NS (5 * INT64_C(1000000000))
+#define DEBUGINFOD_REST_MAX_NS (300 * INT64_C(1000000000))
+#define DEBUGINFOD_RETRY_AFTER_MAX_NS (3600 * INT64_C(1000000000))
+#define DEBUGINFOD_WALK_NS (30 * INT64_C(1000000000))
+
+struct debuginfod;
+
+struct debuginfod_options {
+	struct debuginfo *debuginfo;
+	/* Called now and then on a thread of its own: wants what profiles name. NULL: none. */
+	void (*walk)(void *ctx);
+	void *ctx;
+	int64_t rest_min_ns, rest_max_ns; /* 0: those above; for tests */
+	int64_t walk_ns; /* 0: DEBUGINFOD_WALK_NS */
+};
+
+/* Nothing is asked before the first apply. */
+MUST_CHECK enum err_code debuginfod_open(
+	const struct debuginfod_options *o, struct debuginfod **out, struct err *err);
+/* Downloads under way end, and an extraction after debuginfo_stop. NULL is fine. */
+void debuginfod_close(struct debuginfod *f);
+/*
+ * Whole or not at all. Where the servers are the same, downloads under way go on; where anything is
+ * another, nothing is missing any more.
+ */
+MUST_CHECK enum err_code debuginfod_apply(struct debuginfod *f, struct config *c, struct err *err);
+
+/* ---- status ---- */
+
+struct debuginfod_info {
+	struct str url; /* as people may see it */
+	uint64_t requests, files, bytes; /* asked; got; of files, also of those that broke off */
+	bool failing;
+	struct str error; /* the last, also of one file; "": none */
+	int64_t error_s; /* when, since 1970 */
+	int64_t again_s; /* failing: asked again then */
+};
+
+/* In the order of the configuration; in the arena. */
+MUST_CHECK enum err_code debuginfod_list(
+	struct debuginfod *f, struct arena *a, struct debuginfod_info **v, size_t *n, struct err *err);
+
+#endif

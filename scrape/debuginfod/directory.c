@@ -1,0 +1,160 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/metrics.h"
+#include "scrape/debuginfod/internal.h"
+
+METRIC_COUNTER(files_total, "epimetheus_debug_directories_files_total",
+	"Files of debug directories: extracted, refused (another build id too).", "result");
+
+/* ---- what is no file ---- */
+
+static struct str base_name(struct str path)
+{
+	size_t n = path.len;
+
+	while (n && path.ptr[n - 1] != '/')
+		n--;
+	return (struct str){ path.ptr + n, path.len - n };
+}
+
+static bool is_module(struct str name)
+{
+	return str_has_suffix(name, STR(".ko")) || str_find(name, STR(".ko.")) >= 0;
+}
+
+bool path_is_no_file(struct str path)
+{
+	static const char *const prefixes[] = { "[", "//anon", "anon_inode:", "/anon_hugepage",
+		"/memfd:", "memfd:", "/dev/", "/SYSV", "linux-vdso" };
+	static const char *const names[] = { "vmlinux", "vmlinuz", "kallsyms", "linux-vdso", "perf-",
+		"jit-", "jitted-", "[" };
+	struct str name = base_name(path);
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (str_has_prefix(path, str_of(prefixes[i])))
+			return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (str_has_prefix(name, str_of(names[i])))
+			return true;
+	return is_module(name);
+}
+
+/* ---- files ---- */
+
+/* A sender says the path: it must not lead out of the directory. */
+static bool path_is_below(struct str path)
+{
+	size_t at = 0;
+
+	if (!path.len || path.ptr[0] != '/' || path.ptr[path.len - 1] == '/')
+		return false;
+	for (size_t i = 0; i <= path.len; i++)
+		if (i == path.len || path.ptr[i] == '/') {
+			if (i - at == 2 && memcmp(path.ptr + at, "..", 2) == 0)
+				return false;
+			at = i + 1;
+		}
+	return true;
+}
+
+/* Only a regular file: to open another may wait, or do something to a device. */
+static int open_file(const char *path, int flags)
+{
+	int fd;
+	struct stat st;
+
+	if (fstatat(AT_FDCWD, path, &st, flags & O_NOFOLLOW ? AT_SYMLINK_NOFOLLOW : 0) ||
+		!S_ISREG(st.st_mode))
+		return -1;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
+	if (fd < 0) {
+		log_warn("debuginfod", "file of a debug directory cannot be opened", LOG_S("path", path),
+			LOG_S("reason", strerror(errno)));
+		return -1;
+	}
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return -1;
+	}
+	return fd;
+}
+
+enum found { NO_FILE, REFUSED, EXTRACTED };
+
+static enum found try_file(
+	struct debuginfod *f, const struct debuginfo_want *want, struct buf *path, int flags)
+{
+	struct err err;
+	enum err_code rc;
+	int fd;
+
+	buf_add_char(path, '\0');
+	if (buf_failed(path) || (fd = open_file(path->ptr, flags)) < 0)
+		return NO_FILE;
+	rc = debuginfo_extract_file(f->o.debuginfo, &want->id, DEBUGINFO_DIRECTORY, fd, &err);
+	close(fd);
+	metric_add(&files_total, rc ? "refused" : "extracted", 1);
+	if (rc)
+		log_debug("debuginfod", "file of a debug directory is not taken", LOG_S("path", path->ptr),
+			LOG_E(&err));
+	return rc ? REFUSED : EXTRACTED;
+}
+
+/* DIR/.build-id/ab/cdef.debug may be a link: distributions make them so. */
+static enum found try_build_id(
+	struct debuginfod *f, struct str dir, const struct debuginfo_want *want)
+{
+	struct str id = debuginfo_id_text(&want->id);
+	struct buf path = { 0 };
+	enum found found;
+
+	if (want->id.kind != DEBUGINFO_GNU || id.len < 4)
+		return NO_FILE;
+	buf_printf(&path, STR_FMT "/.build-id/%.2s/%.*s.debug", STR_ARG(dir), id.ptr, (int)id.len - 2,
+		id.ptr + 2);
+	found = try_file(f, want, &path, 0);
+	buf_release(&path);
+	return found;
+}
+
+static enum found try_path(
+	struct debuginfod *f, struct str dir, const struct debuginfo_want *want, const char *suffix)
+{
+	struct buf path = { 0 };
+	enum found found;
+
+	if (!path_is_below(str_of(want->path)))
+		return NO_FILE;
+	buf_printf(&path, STR_FMT "%s%s", STR_ARG(dir), want->path, suffix);
+	found = try_file(f, want, &path, O_NOFOLLOW);
+	buf_release(&path);
+	return found;
+}
+
+/* Whether the next one is tried. */
+static bool goes_on(enum found found, bool *any)
+{
+	*any |= found != NO_FILE;
+	return found != EXTRACTED;
+}
+
+/* Files of debug data in all directories come before binaries, which may lack them. */
+bool directories_try(
+	struct debuginfod *f, const struct debuginfod_config *c, const struct debuginfo_want *want)
+{
+	const struct str *v = c->directories;
+	bool any = false;
+
+	for (size_t i = 0; i < c->directories_n; i++)
+		if (!goes_on(try_build_id(f, v[i], want), &any) ||
+			!goes_on(try_path(f, v[i], want, ".debug"), &any))
+			return any;
+	for (size_t i = 0; i < c->directories_n; i++)
+		if (!goes_on(try_path(f, v[i], want, ""), &any))
+			return any;
+	return any;
+}

@@ -1,0 +1,288 @@
+#include <errno.h>
+#include <event2/event.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/hidden.h"
+#include "base/log.h"
+#include "scrape/debuginfod/internal.h"
+
+#define LOOK_NS (500 * NS_PER_MS) /* how long the thread waits before it looks whether to end */
+
+/* ---- the thread that takes what is wanted ---- */
+
+static struct config *config_now(struct debuginfod *f)
+{
+	struct config *c;
+
+	mutex_lock(&f->lock);
+	c = f->config ? config_ref(f->config) : NULL;
+	mutex_unlock(&f->lock);
+	return c;
+}
+
+/* For the loop. Where the line is full it is wanted again later. */
+static void post(struct debuginfod *f, const struct debuginfo_want *want, bool looked)
+{
+	struct job *j;
+
+	if (atomic_load(&f->jobs_n) >= DEBUGINFOD_WAITING_MAX || !(j = calloc(1, sizeof(*j))))
+		return;
+	atomic_fetch_add(&f->jobs_n, 1);
+	j->fetcher = f;
+	j->want = *want;
+	j->looked = looked;
+	loop_post(f->loop, &j->work, jobs_take, j);
+}
+
+static void take(struct debuginfod *f, const struct debuginfo_want *want)
+{
+	struct config *c = config_now(f);
+
+	if (c && debuginfo_extracts(f->o.debuginfo) && !path_is_no_file(str_of(want->path)))
+		post(f, want, directories_try(f, &c->debuginfod, want));
+	config_unref(c);
+}
+
+static bool is_used(struct debuginfod *f)
+{
+	bool used;
+
+	mutex_lock(&f->lock);
+	used = f->config && f->config->debuginfod.n + f->config->debuginfod.directories_n > 0;
+	mutex_unlock(&f->lock);
+	return used;
+}
+
+static void take_all(void *ctx)
+{
+	struct debuginfod *f = ctx;
+	int64_t now_ns = clock_monotonic_ns(), walk_ns = now_ns;
+	struct debuginfo_want want;
+
+	while (!atomic_load(&f->closing)) {
+		if (f->o.walk && is_used(f) && now_ns >= walk_ns) {
+			f->o.walk(f->o.ctx);
+			walk_ns = clock_monotonic_ns() + f->o.walk_ns;
+		}
+		now_ns = clock_monotonic_ns();
+		if (debuginfo_next_wanted(f->o.debuginfo, LOOK_NS, &want))
+			take(f, &want);
+		else if (clock_monotonic_ns() < now_ns + LOOK_NS)
+			return; /* debuginfo_stop */
+		now_ns = clock_monotonic_ns();
+	}
+}
+
+/* ---- opening ---- */
+
+struct opening {
+	struct debuginfod *f;
+	enum err_code rc;
+	struct err *err;
+};
+
+static void on_timer(evutil_socket_t fd, short what, void *ctx)
+{
+	jobs_start(ctx);
+}
+
+static void open_parts(void *ctx)
+{
+	struct opening *o = ctx;
+	const struct http_client_options client = { .base = loop_base(o->f->loop),
+		.connections_max = 2 * DEBUGINFOD_SERVERS_MAX };
+
+	o->f->timer = evtimer_new(loop_base(o->f->loop), on_timer, o->f);
+	o->rc = o->f->timer ? http_client_open(&client, &o->f->client, o->err) :
+						  err_nomem(o->err, "debuginfod");
+}
+
+enum err_code debuginfod_open(
+	const struct debuginfod_options *o, struct debuginfod **out, struct err *err)
+{
+	struct debuginfod *f = calloc(1, sizeof(*f));
+	struct opening opening = { .f = f, .err = err };
+	enum err_code rc;
+
+	if (!f)
+		return err_nomem(err, "debuginfod");
+	f->o = *o;
+	f->o.rest_min_ns = o->rest_min_ns ? o->rest_min_ns : DEBUGINFOD_REST_MIN_NS;
+	f->o.rest_max_ns = o->rest_max_ns ? o->rest_max_ns : DEBUGINFOD_REST_MAX_NS;
+	f->o.walk_ns = o->walk_ns ? o->walk_ns : DEBUGINFOD_WALK_NS;
+	mutex_init(&f->lock);
+	TAILQ_INIT(&f->jobs);
+	if (!(rc = loop_open("debuginfod", &f->loop, err))) {
+		loop_call(f->loop, open_parts, &opening);
+		rc = opening.rc;
+	}
+	if (!rc)
+		rc = thread_start(&f->thread, "debuginfod-dir", take_all, f, err);
+	if (rc) {
+		debuginfod_close(f);
+		return rc;
+	}
+	*out = f;
+	return ERR_OK;
+}
+
+static void servers_release(struct servers *s)
+{
+	for (size_t i = 0; i < s->n; i++)
+		free(s->v[i].shown);
+	free(s->v);
+	buf_release(&s->encoded);
+	config_unref(s->config);
+	*s = (struct servers){ 0 };
+}
+
+static void end(void *ctx)
+{
+	struct debuginfod *f = ctx;
+
+	jobs_end(f);
+	http_client_close(f->client);
+	if (f->timer)
+		event_free(f->timer);
+}
+
+void debuginfod_close(struct debuginfod *f)
+{
+	if (!f)
+		return;
+	atomic_store(&f->closing, true);
+	thread_join(&f->thread); /* posts nothing any more */
+	if (f->loop)
+		loop_call(f->loop, end, f);
+	loop_close(f->loop);
+	servers_release(&f->servers);
+	config_unref(f->config);
+	mutex_destroy(&f->lock);
+	free(f);
+}
+
+/* ---- reload ---- */
+
+static enum err_code servers_make(struct servers *out, struct config *c, struct err *err)
+{
+	struct servers s = { .v = calloc(c->debuginfod.n + 1, sizeof(*s.v)) };
+	struct buf shown = { 0 };
+
+	debuginfod_config_encode(&s.encoded, &c->debuginfod);
+	if (!s.v || buf_failed(&s.encoded))
+		goto fail;
+	for (; s.n < c->debuginfod.n; s.n++) {
+		s.v[s.n].config = &c->debuginfod.v[s.n];
+		hidden_print_url(&shown, c->debuginfod.v[s.n].url);
+		buf_add_char(&shown, '\0');
+		if (buf_failed(&shown) || !(s.v[s.n].shown = strdup(shown.ptr)))
+			goto fail;
+		buf_clear(&shown);
+	}
+	buf_release(&shown);
+	s.config = config_ref(c);
+	*out = s;
+	return ERR_OK;
+fail:
+	buf_release(&shown);
+	servers_release(&s);
+	return err_nomem(err, "debuginfod");
+}
+
+/* A directory may appear later, so this is no reason to refuse the configuration. */
+static void warn_of_directories(const struct debuginfod_config *c)
+{
+	int fd;
+
+	for (size_t i = 0; i < c->directories_n; i++) {
+		fd = open(c->directories[i].ptr, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		if (fd < 0)
+			log_warn("debuginfod", "debug directory cannot be read",
+				LOG_STR("directory", c->directories[i]), LOG_S("reason", strerror(errno)));
+		else
+			close(fd);
+	}
+}
+
+static bool same_directories(const struct debuginfod_config *a, const struct debuginfod_config *b)
+{
+	size_t i;
+
+	if (a->directories_n != b->directories_n)
+		return false;
+	for (i = 0; i < a->directories_n && str_eq(a->directories[i], b->directories[i]); i++)
+		;
+	return i == a->directories_n;
+}
+
+struct restart {
+	struct debuginfod *f;
+	struct servers *fresh;
+};
+
+static void restart(void *ctx)
+{
+	struct restart *r = ctx;
+
+	jobs_restart(r->f, r->fresh);
+}
+
+enum err_code debuginfod_apply(struct debuginfod *f, struct config *c, struct err *err)
+{
+	struct servers fresh;
+	struct restart r = { f, &fresh };
+	struct config *old;
+	bool changed;
+	enum err_code rc;
+
+	if ((rc = servers_make(&fresh, c, err)))
+		return rc;
+	changed = !f->servers.config || !str_eq(buf_str(&fresh.encoded), buf_str(&f->servers.encoded));
+	if (changed)
+		loop_call(f->loop, restart, &r);
+	servers_release(&fresh);
+	warn_of_directories(&c->debuginfod);
+	mutex_lock(&f->lock);
+	old = f->config;
+	f->config = config_ref(c);
+	mutex_unlock(&f->lock);
+	/* At the start, too: the configuration may be another than before. */
+	if (changed || !old || !same_directories(&old->debuginfod, &c->debuginfod))
+		debuginfo_forget_missing(debuginfo_store(f->o.debuginfo));
+	config_unref(old);
+	return ERR_OK;
+}
+
+/* ---- the list ---- */
+
+enum err_code debuginfod_list(
+	struct debuginfod *f, struct arena *a, struct debuginfod_info **v, size_t *n, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	mutex_lock(&f->lock);
+	*n = f->servers.n;
+	if (!(*v = arena_array(a, struct debuginfod_info, *n)))
+		rc = arena_fail(a, "debuginfod", err);
+	for (size_t i = 0; !rc && i < *n; i++) {
+		const struct server *s = &f->servers.v[i];
+		struct debuginfod_info info = { .url = str_dup(a, str_of(s->shown)),
+			.requests = s->requests,
+			.files = s->files,
+			.bytes = s->bytes,
+			.failing = s->failing,
+			.error = str_dup(a, str_of(s->error.msg)),
+			.error_s = s->error_s,
+			.again_s = s->again_s };
+
+		(*v)[i] = info;
+		if (!info.url.ptr || !info.error.ptr)
+			rc = arena_fail(a, "debuginfod", err);
+	}
+	mutex_unlock(&f->lock);
+	return rc;
+}

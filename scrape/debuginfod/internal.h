@@ -1,0 +1,125 @@
+/*
+ * The parts of the fetcher, as they see each other.
+ *
+ *	fetcher.c     opening, reload, the thread that takes what is wanted, the list
+ *	directory.c   files of local directories
+ *	jobs.c        who is asked next, servers that fail
+ *	download.c    one request, from its answer to the store
+ */
+#ifndef SCRAPE_DEBUGINFOD_INTERNAL_H
+#define SCRAPE_DEBUGINFOD_INTERNAL_H
+
+#include <stdatomic.h>
+#include <sys/queue.h>
+
+#include "base/net/http_client.h"
+#include "base/net/loop.h"
+#include "base/thread.h"
+#include "scrape/debuginfod/debuginfod.h"
+
+struct event;
+struct job;
+
+struct server {
+	const struct debuginfod_server *config;
+	char *shown; /* its URL without secrets */
+	struct job *job; /* the download under way; NULL: none */
+	unsigned failures; /* one after the other */
+	int64_t until_ns; /* monotonic: it rests until then */
+	/* These are written on the loop, under the lock. */
+	uint64_t requests, files, bytes;
+	bool failing;
+	struct err error; /* msg "": none */
+	int64_t error_s, again_s;
+};
+
+struct servers {
+	struct config *config; /* referenced: what the servers point into; NULL: none yet */
+	struct server *v;
+	size_t n;
+	struct buf encoded; /* the settings */
+};
+
+enum ask { ASK_DEBUGINFO, ASK_EXECUTABLE, ASK_NO_MORE };
+
+/* A binary in line for servers. Of the loop's thread once it was posted. */
+struct job {
+	TAILQ_ENTRY(job) link;
+	struct loop_work work;
+	struct debuginfod *fetcher;
+	struct debuginfo_want want;
+	bool looked; /* a directory had a file, but it was not good enough */
+	unsigned char ask[DEBUGINFOD_SERVERS_MAX]; /* enum ask, by server */
+	bool asked; /* a server was */
+	unsigned broken; /* answers that broke off */
+	int64_t missing_ns; /* for how long, if no server has it */
+	/* the download under way */
+	struct server *server; /* NULL: none */
+	bool any; /* also what is no ELF file: the extraction says what it is */
+	struct http_request *request;
+	struct debuginfo_upload *upload;
+	uint64_t bytes;
+};
+TAILQ_HEAD(job_list, job);
+
+struct debuginfod {
+	struct debuginfod_options o;
+	struct thread thread; /* takes what is wanted */
+	atomic_bool closing;
+	atomic_uint jobs_n; /* posted or in the list */
+	struct loop *loop;
+	struct mutex lock; /* guards config, servers (with the loop: it reads without), their counts */
+	struct config *config; /* referenced; its directories are looked into; NULL: none yet */
+	struct servers servers;
+	/* the loop's own */
+	struct http_client *client;
+	struct event *timer;
+	struct job_list jobs;
+	unsigned downloads_n;
+	bool store_fails;
+	int64_t store_until_ns; /* monotonic */
+};
+
+/* ---- directory.c ---- */
+
+/* Never to be asked for: code of a kernel, of a JIT compiler, memory without a file. */
+bool path_is_no_file(struct str path);
+/* Whether there was a file, be it of another build id: its extraction costs time. */
+bool directories_try(
+	struct debuginfod *f, const struct debuginfod_config *c, const struct debuginfo_want *want);
+
+/* ---- jobs.c: on the loop's thread ---- */
+
+void jobs_take(void *ctx); /* a struct job that was posted */
+void jobs_kick(struct debuginfod *f); /* soon: starts what can be started */
+void jobs_start(struct debuginfod *f);
+/* The servers are others now: ends downloads, asks all again. */
+void jobs_restart(struct debuginfod *f, struct servers *fresh);
+void jobs_end(struct debuginfod *f);
+
+/* ---- download.c: on the loop's thread ---- */
+
+enum outcome_kind {
+	GOT,
+	NOT_THERE,
+	SERVER_FAILED,
+	BROKE_OFF, /* behind its first byte */
+	TOO_LARGE,
+	NOT_ELF, /* and another server may have it */
+	NOT_WANTED, /* any more */
+	STORE_FAILED,
+};
+struct outcome {
+	enum outcome_kind result;
+	struct err err; /* not of GOT, NOT_THERE, NOT_WANTED */
+	int64_t retry_after_ns; /* 0: the server does not say */
+	uint64_t bytes;
+};
+
+/* Ends in download_ended, perhaps before it returns. j->server is set. */
+void download_start(struct job *j);
+void download_cancel(struct job *j);
+/* jobs.c */
+void download_ended(struct job *j, const struct outcome *o);
+
+#endif

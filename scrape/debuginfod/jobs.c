@@ -1,0 +1,380 @@
+/*
+ * Who is asked next. A job asks the servers in their order; it waits for one that is busy, and
+ * passes one that rests, so that a failing server holds up none but those that have asked all
+ * others. Nothing here recurses: the end of a download only sets the timer, which starts others.
+ */
+#include <assert.h>
+#include <event2/event.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "scrape/debuginfod/internal.h"
+
+METRIC_GAUGE(servers_failing, "epimetheus_debuginfod_servers_failing",
+	"Debuginfod servers that rest because they failed.", NULL);
+
+#define STORE_REST_NS (30 * NS_PER_S)
+#define NOT_ELF_MISSING_NS (7 * NS_PER_MIN)
+#define BROKEN_MAX 3
+#define BROKEN_MISSING_NS NS_PER_HOUR
+#define LOOKED_MISSING_NS NS_PER_HOUR
+
+static struct debuginfo_store *store_of(const struct debuginfod *f)
+{
+	return debuginfo_store(f->o.debuginfo);
+}
+
+/* ---- servers ---- */
+
+static void note_error(struct debuginfod *f, struct server *s, const struct err *err)
+{
+	mutex_lock(&f->lock);
+	s->error = *err;
+	s->error_s = clock_now_ns() / NS_PER_S;
+	mutex_unlock(&f->lock);
+}
+
+static void count_failing(struct debuginfod *f)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->servers.n; i++)
+		n += f->servers.v[i].failing;
+	metric_set(&servers_failing, NULL, (double)n);
+}
+
+static void server_fails(
+	struct debuginfod *f, struct server *s, const struct err *why, int64_t retry_after_ns)
+{
+	int64_t rest_ns = f->o.rest_min_ns;
+
+	for (unsigned i = 0; i < s->failures && rest_ns < f->o.rest_max_ns; i++)
+		rest_ns *= 2;
+	if (rest_ns > f->o.rest_max_ns)
+		rest_ns = f->o.rest_max_ns;
+	if (retry_after_ns)
+		rest_ns = retry_after_ns;
+	s->until_ns = clock_monotonic_ns() + rest_ns;
+	if (!s->failures++)
+		log_warn("debuginfod", "server fails, it is asked again later", LOG_S("server", s->shown),
+			LOG_D("after", rest_ns), LOG_E(why));
+	note_error(f, s, why);
+	mutex_lock(&f->lock);
+	s->failing = true;
+	s->again_s = (clock_now_ns() + rest_ns) / NS_PER_S;
+	mutex_unlock(&f->lock);
+	count_failing(f);
+}
+
+static void server_works(struct debuginfod *f, struct server *s)
+{
+	if (!s->failures)
+		return;
+	log_info("debuginfod", "server works again", LOG_S("server", s->shown),
+		LOG_I("failures", s->failures));
+	s->failures = 0;
+	mutex_lock(&f->lock);
+	s->failing = false;
+	s->again_s = 0;
+	mutex_unlock(&f->lock);
+	count_failing(f);
+}
+
+/* ---- jobs ---- */
+
+static void job_free(struct debuginfod *f, struct job *j)
+{
+	assert(!j->server);
+	atomic_fetch_sub(&f->jobs_n, 1);
+	free(j);
+}
+
+static void job_over(struct debuginfod *f, struct job *j)
+{
+	TAILQ_REMOVE(&f->jobs, j, link);
+	job_free(f, j);
+}
+
+/* All that may be asked were. */
+static void job_in_vain(struct debuginfod *f, struct job *j)
+{
+	/* A file that a directory has is not extracted over and over. */
+	int64_t missing_ns = j->asked ? j->missing_ns : j->looked ? LOOKED_MISSING_NS : 0;
+
+	if (missing_ns)
+		debuginfo_set_missing(store_of(f), &j->want.id, (clock_now_ns() + missing_ns) / NS_PER_S);
+	job_over(f, j);
+}
+
+/* Asks from the beginning. */
+static void job_reset(struct debuginfod *f, struct job *j)
+{
+	struct str id = debuginfo_id_text(&j->want.id), path = str_of(j->want.path);
+
+	j->missing_ns = DEBUGINFOD_MISSING_NS;
+	j->asked = false;
+	j->broken = 0;
+	memset(j->ask, ASK_NO_MORE, sizeof(j->ask));
+	for (size_t i = 0; i < f->servers.n && j->want.id.kind == DEBUGINFO_GNU; i++)
+		if (debuginfod_allows(f->servers.v[i].config, path, id))
+			j->ask[i] = ASK_DEBUGINFO;
+}
+
+static size_t servers_left(const struct debuginfod *f, const struct job *j)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->servers.n; i++)
+		n += j->ask[i] != ASK_NO_MORE;
+	return n;
+}
+
+static void start(struct debuginfod *f, struct job *j, struct server *s)
+{
+	mutex_lock(&f->lock);
+	s->requests++;
+	mutex_unlock(&f->lock);
+	s->job = j;
+	j->server = s;
+	j->asked = true;
+	j->any = servers_left(f, j) == 1;
+	f->downloads_n++;
+	download_start(j);
+}
+
+/* The next server. *busy: it has another download. NULL: none before *next_ns, or at all. */
+static struct server *choose(
+	struct debuginfod *f, struct job *j, enum ask what, int64_t *next_ns, bool *busy)
+{
+	int64_t now_ns = clock_monotonic_ns();
+	struct server *s;
+
+	for (size_t i = 0; i < f->servers.n; i++) {
+		s = &f->servers.v[i];
+		if (j->ask[i] != what)
+			continue;
+		if (s->until_ns > now_ns) {
+			*next_ns = s->until_ns < *next_ns ? s->until_ns : *next_ns;
+			continue;
+		}
+		*busy = s->job != NULL;
+		return s;
+	}
+	return NULL;
+}
+
+static bool wants(const struct debuginfod *f, const struct job *j, enum debuginfo_kind kind)
+{
+	const char *reason;
+
+	return debuginfo_wants(store_of(f), &j->want.id, kind, &reason);
+}
+
+static void job_step(struct debuginfod *f, struct job *j, int64_t *next_ns)
+{
+	bool busy = false;
+	struct server *s;
+
+	if (!wants(f, j, DEBUGINFO_NO_TEXT)) {
+		job_over(f, j);
+		return;
+	}
+	if (!wants(f, j, DEBUGINFO_STRIPPED)) /* a directory had one */
+		for (size_t i = 0; i < f->servers.n; i++)
+			if (j->ask[i] == ASK_EXECUTABLE)
+				j->ask[i] = ASK_NO_MORE;
+	if (!servers_left(f, j)) {
+		job_in_vain(f, j);
+		return;
+	}
+	s = choose(f, j, ASK_DEBUGINFO, next_ns, &busy);
+	if (!s)
+		s = choose(f, j, ASK_EXECUTABLE, next_ns, &busy);
+	if (s && !busy)
+		start(f, j, s);
+}
+
+void jobs_start(struct debuginfod *f)
+{
+	int64_t next_ns = INT64_MAX, now_ns = clock_monotonic_ns();
+	struct job *j, *next;
+
+	for (j = TAILQ_FIRST(&f->jobs); j; j = next) {
+		next = TAILQ_NEXT(j, link);
+		if (f->downloads_n == DEBUGINFOD_DOWNLOADS_MAX)
+			break;
+		if (f->store_until_ns > now_ns) {
+			next_ns = f->store_until_ns;
+			break;
+		}
+		if (!j->server)
+			job_step(f, j, &next_ns);
+	}
+	/* after a kick that came meanwhile at once */
+	if (next_ns != INT64_MAX && !event_pending(f->timer, EV_TIMEOUT, NULL))
+		timer_after(f->timer, next_ns - now_ns);
+}
+
+void jobs_kick(struct debuginfod *f)
+{
+	timer_after(f->timer, 0);
+}
+
+void jobs_take(void *ctx)
+{
+	struct job *j = ctx, *other;
+	struct debuginfod *f = j->fetcher;
+
+	TAILQ_FOREACH (other, &f->jobs, link)
+		if (debuginfo_id_eq(&other->want.id, &j->want.id)) {
+			job_free(f, j);
+			return;
+		}
+	job_reset(f, j);
+	TAILQ_INSERT_TAIL(&f->jobs, j, link);
+	jobs_kick(f);
+}
+
+/* ---- the end of a download ---- */
+
+static void store_failed(struct debuginfod *f, const struct err *why)
+{
+	if (!f->store_fails)
+		log_warn(
+			"debuginfod", "debug data cannot be stored", LOG_D("after", STORE_REST_NS), LOG_E(why));
+	f->store_fails = true;
+	f->store_until_ns = clock_monotonic_ns() + STORE_REST_NS;
+}
+
+static void got(struct debuginfod *f, struct job *j, struct server *s, uint64_t bytes)
+{
+	log_info("debuginfod", "debug data fetched",
+		LOG_STR("build_id", debuginfo_id_text(&j->want.id)), LOG_S("path", j->want.path),
+		LOG_S("server", s->shown), LOG_I("bytes", bytes));
+	mutex_lock(&f->lock);
+	s->files++;
+	mutex_unlock(&f->lock);
+	f->store_fails = false;
+	job_over(f, j);
+}
+
+/* The file itself is the reason: this server is not asked for it again. */
+static void give_up(struct debuginfod *f, struct job *j, struct server *s, const struct err *why,
+	int64_t missing_ns)
+{
+	struct err err = *why;
+
+	j->ask[s - f->servers.v] = ASK_NO_MORE;
+	if (missing_ns < j->missing_ns)
+		j->missing_ns = missing_ns;
+	err_wrap(&err, why->code, "build id " STR_FMT, STR_ARG(debuginfo_id_text(&j->want.id)));
+	log_warn("debuginfod", "debug data not taken", LOG_S("path", j->want.path),
+		LOG_S("server", s->shown), LOG_E(&err));
+	note_error(f, s, &err);
+}
+
+void download_ended(struct job *j, const struct outcome *o)
+{
+	struct debuginfod *f = j->fetcher;
+	struct server *s = j->server;
+	size_t i = (size_t)(s - f->servers.v);
+
+	assert(s->job == j && f->downloads_n > 0);
+	f->downloads_n--;
+	s->job = NULL;
+	j->server = NULL;
+	mutex_lock(&f->lock);
+	s->bytes += o->bytes;
+	mutex_unlock(&f->lock);
+	jobs_kick(f);
+	if (o->result == SERVER_FAILED || o->result == BROKE_OFF)
+		server_fails(f, s, &o->err, o->retry_after_ns);
+	else
+		server_works(f, s);
+	switch (o->result) {
+	case GOT:
+		got(f, j, s, o->bytes);
+		break;
+	case NOT_THERE:
+		j->ask[i]++;
+		break;
+	case SERVER_FAILED:
+		break;
+	case BROKE_OFF:
+		if (++j->broken == BROKEN_MAX)
+			give_up(f, j, s, &o->err, BROKEN_MISSING_NS);
+		break;
+	case TOO_LARGE:
+		give_up(f, j, s, &o->err, DEBUGINFOD_MISSING_NS);
+		break;
+	case NOT_ELF:
+		give_up(f, j, s, &o->err, NOT_ELF_MISSING_NS);
+		break;
+	case NOT_WANTED:
+		job_over(f, j);
+		break;
+	case STORE_FAILED:
+		store_failed(f, &o->err);
+		break;
+	}
+}
+
+/* ---- reload and end ---- */
+
+static void end_download(struct debuginfod *f, struct job *j)
+{
+	if (!j->server)
+		return;
+	download_cancel(j);
+	j->server->job = NULL;
+	j->server = NULL;
+	f->downloads_n--;
+}
+
+static void keep_state(struct servers *fresh, const struct servers *old)
+{
+	for (size_t i = 0; i < fresh->n; i++)
+		for (size_t k = 0; k < old->n; k++) {
+			const struct server *from = &old->v[k];
+			struct server *to = &fresh->v[i];
+
+			if (!str_eq(to->config->url, from->config->url))
+				continue;
+			to->requests = from->requests;
+			to->files = from->files;
+			to->bytes = from->bytes;
+			to->error = from->error;
+			to->error_s = from->error_s;
+		}
+}
+
+void jobs_restart(struct debuginfod *f, struct servers *fresh)
+{
+	struct servers old;
+	struct job *j;
+
+	TAILQ_FOREACH (j, &f->jobs, link)
+		end_download(f, j);
+	mutex_lock(&f->lock);
+	keep_state(fresh, &f->servers);
+	old = f->servers;
+	f->servers = *fresh;
+	*fresh = old; /* the caller frees it */
+	mutex_unlock(&f->lock);
+	TAILQ_FOREACH (j, &f->jobs, link)
+		job_reset(f, j);
+	count_failing(f);
+	jobs_kick(f);
+}
+
+void jobs_end(struct debuginfod *f)
+{
+	struct job *j;
+
+	while ((j = TAILQ_FIRST(&f->jobs))) {
+		end_download(f, j);
+		job_over(f, j);
+	}
+}
