@@ -1,5 +1,7 @@
 /* GET /api/v1/symbols: the binaries, and what is known of the symbols of each. */
 #include "base/clock.h"
+#include "base/hidden.h"
+#include "scrape/config/config.h"
 #include "tsdb/db.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
 #include "web/debuginfo/binaries.h"
@@ -109,6 +111,30 @@ static void warn(struct list *l, const char *text)
 	l->warnings[l->warnings_n++] = str_of(text);
 }
 
+/* Where the server itself looks. */
+static void write_config(struct json *j, struct web *w)
+{
+	struct config *config = w->o.config ? w->o.config(w->o.ctx) : NULL;
+	struct buf url = { 0 };
+
+	json_key(j, "debuginfod");
+	json_array(j);
+	for (size_t i = 0; config && i < config->debuginfod.n; i++) {
+		buf_clear(&url);
+		hidden_print_url(&url, config->debuginfod.v[i].url);
+		json_str(j, buf_str(&url));
+	}
+	json_array_end(j);
+	json_key(j, "directories");
+	json_array(j);
+	for (size_t i = 0; config && i < config->debuginfod.directories_n; i++)
+		json_str(j, config->debuginfod.directories[i]);
+	json_array_end(j);
+	if (config)
+		config_unref(config);
+	buf_release(&url);
+}
+
 static void write_list(struct list *l, struct http_out *out)
 {
 	struct debuginfo_totals totals = { 0 };
@@ -134,6 +160,7 @@ static void write_list(struct list *l, struct http_out *out)
 	json_bool(&j, l->store && l->w->o.enable_ingest);
 	write_number(&j, "bytes", totals.bytes);
 	write_number(&j, "bytesMax", totals.bytes_max);
+	write_config(&j, l->w);
 	json_key(&j, "binaries");
 	json_array(&j);
 	for (size_t i = 0; i < l->b.n && i < LISTED_MAX; i++)
