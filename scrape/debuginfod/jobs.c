@@ -241,11 +241,12 @@ void jobs_take(void *ctx)
 
 static void store_failed(struct debuginfod *f, const struct err *why)
 {
+	int64_t rest_ns = STORE_REST_NS < f->o.rest_max_ns ? STORE_REST_NS : f->o.rest_max_ns;
+
 	if (!f->store_fails)
-		log_warn(
-			"debuginfod", "debug data cannot be stored", LOG_D("after", STORE_REST_NS), LOG_E(why));
+		log_warn("debuginfod", "debug data cannot be stored", LOG_D("after", rest_ns), LOG_E(why));
 	f->store_fails = true;
-	f->store_until_ns = clock_monotonic_ns() + STORE_REST_NS;
+	f->store_until_ns = clock_monotonic_ns() + rest_ns;
 }
 
 static void got(struct debuginfod *f, struct job *j, struct server *s, uint64_t bytes)

@@ -446,6 +446,41 @@ TEST(few_downloads_at_once)
 		free(files[i]);
 }
 
+/* ---- a disk that is full for a time ---- */
+
+static atomic_bool disk_is_full;
+static atomic_uint writes;
+
+static enum err_code full_write(struct fs *fs, int fd, const void *p, size_t n, struct err *err)
+{
+	atomic_fetch_add(&writes, 1);
+	if (atomic_load(&disk_is_full))
+		return err_set(err, ERR_IO, "no space left on device");
+	return fs_posix.ops->write(fs, fd, p, n, err);
+}
+
+TEST(a_full_disk_is_waited_for)
+{
+	char *file = elf_file(A, DEBUGINFO_DWARF);
+	struct fs_ops ops = *fs_posix.ops;
+	struct fs fs = { &ops };
+
+	ops.write = full_write;
+	atomic_store(&disk_is_full, true);
+	REQUIRE(world_open_on(&w, 1, &fs));
+	world_apply(&w, NULL, NULL);
+	fake_set(&w.servers[0], (struct answer){ HOW_FILE, file }, none);
+	world_want(&w, A, "");
+	CHECK(WAIT_FOR(atomic_load(&writes) >= 3));
+	CHECK(!world_server(&w, 0).failing && !world_has(&w, A) && !world_is_missing(&w, A));
+	atomic_store(&disk_is_full, false);
+	CHECK(WAIT_FOR(world_has(&w, A)));
+	world_close(&w);
+	free(file);
+}
+
+/* ---- the configuration changes, the server ends ---- */
+
 TEST(a_reload_takes_effect)
 {
 	char *file = elf_file(A, DEBUGINFO_DWARF);

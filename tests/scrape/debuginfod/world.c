@@ -181,9 +181,14 @@ static bool failed(const char *what, const struct err *err)
 
 bool world_open(struct world *w, size_t servers)
 {
+	return world_open_on(w, servers, &fs_posix);
+}
+
+bool world_open_on(struct world *w, size_t servers, struct fs *fs)
+{
 	const struct answer none = { HOW_TEXT, NOT_FOUND };
 	const struct extractor_options x = { .fn = extract };
-	struct debuginfo_service_options o = { .fs = &fs_posix };
+	struct debuginfo_service_options o = { .fs = fs };
 	struct debuginfod_options f = { .rest_min_ns = 5 * NS_PER_MS, .rest_max_ns = 20 * NS_PER_MS };
 	char dir[96];
 	struct err err;

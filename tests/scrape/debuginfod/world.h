@@ -45,8 +45,9 @@ struct world {
 	size_t servers_n;
 };
 
-/* Servers answer 404. False: a message was printed. */
+/* Servers answer 404. fs: of the store. False: a message was printed. */
 bool world_open(struct world *w, size_t servers);
+bool world_open_on(struct world *w, size_t servers, struct fs *fs);
 void world_close(struct world *w);
 
 /* The text that extraction takes for a file of that build id; the caller frees it. */
