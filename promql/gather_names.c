@@ -61,24 +61,29 @@ static double cost_in(const struct bare_costs *c, size_t i, bool leaf)
 	return leaf ? c->of[i].leaf : c->of[i].any;
 }
 
+/* Of two that cost the same the one that was met later. */
+static bool is_less(const struct bare_costs *c, size_t i, size_t than, bool leaf)
+{
+	double a = cost_in(c, i, leaf), b = cost_in(c, than, leaf);
+
+	return a != b ? a < b : i > than;
+}
+
 /* The binaries with the largest costs, as far as the info goes. */
 static void print_binaries(
 	struct eval *ev, const struct bare_costs *c, bool leaf, size_t any, struct buf *text)
 {
-	double last = INFINITY;
-	size_t told = 0;
+	size_t told = 0, last = c->n;
 
 	while (told < any && told < TOLD_MAX) {
 		size_t best = c->n;
 
 		for (size_t i = 0; i < c->n; i++)
-			if (cost_in(c, i, leaf) > 0 && cost_in(c, i, leaf) < last &&
-				(best == c->n || cost_in(c, i, leaf) > cost_in(c, best, leaf)))
+			if (cost_in(c, i, leaf) > 0 && (last == c->n || is_less(c, i, last, leaf)) &&
+				(best == c->n || is_less(c, best, i, leaf)))
 				best = i;
-		if (best == c->n) /* equal ones are told as more */
-			break;
-		last = cost_in(c, best, leaf);
-		buf_printf(text, "%s %.3g%% in ", told++ ? "," : "", 100 * last / c->all);
+		last = best;
+		buf_printf(text, "%s %.3g%% in ", told++ ? "," : "", 100 * cost_in(c, best, leaf) / c->all);
 		print_binary(text, naming_binary(ev->naming, best));
 	}
 	if (told < any)
