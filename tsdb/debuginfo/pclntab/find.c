@@ -50,7 +50,7 @@ static bool find_by_magic(const struct elf *e, struct table *out)
 
 			if (magic < 0xfffffff0u || magic == UINT32_MAX)
 				continue;
-			if (table_open((struct str){ s.ptr + at, s.len - at }, l.address + at, out))
+			if (table_init((struct str){ s.ptr + at, s.len - at }, l.address + at, out))
 				return true;
 		}
 	}
@@ -232,7 +232,7 @@ enum err_code table_find(struct elf *e, struct table *out, bool *found, struct e
 	uint64_t address, n;
 
 	*found = find_by_section(e, &bytes, &address);
-	if (*found && !table_open(bytes, address, out))
+	if (*found && !table_init(bytes, address, out))
 		return err_set(err, ERR_INVALID, "Go's table of functions is damaged, or of a new version");
 	if (!*found &&
 		(!elf_has_sections(e) || elf_go_build_id(e).len ||

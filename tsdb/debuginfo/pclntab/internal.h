@@ -70,7 +70,7 @@ static inline uint64_t word_at(const char *p, unsigned bytes)
 /* ---- table.c ---- */
 
 /* False: there is no table at the beginning of these bytes. */
-bool table_open(struct str bytes, uint64_t address, struct table *out);
+bool table_init(struct str bytes, uint64_t address, struct table *out);
 bool table_steps_take(struct table *t, uint64_t n);
 /* Address of function i, or of the end of all for i == functions_n, without text. */
 uint64_t table_entry(const struct table *t, uint64_t i);

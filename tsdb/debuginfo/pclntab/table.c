@@ -88,7 +88,7 @@ static struct str list_of(const struct table *t)
 	return t->version == GO_2 ? part_from(t->bytes, 8 + t->word) : t->functions;
 }
 
-bool table_open(struct str bytes, uint64_t address, struct table *out)
+bool table_init(struct str bytes, uint64_t address, struct table *out)
 {
 	struct table t = { .bytes = bytes, .address = address };
 	struct function f;
