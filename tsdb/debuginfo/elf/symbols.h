@@ -20,5 +20,10 @@
 
 MUST_CHECK enum err_code elf_symbols_add(
 	struct elf *e, struct symindex_builder *b, struct err *err);
+/*
+ * Adds the stubs through which functions of other files are called, "memcpy@plt": x86-64 and
+ * AArch64, in the layouts of GNU ld. Of another layout nothing is added.
+ */
+MUST_CHECK enum err_code elf_stubs_add(struct elf *e, struct symindex_builder *b, struct err *err);
 
 #endif

@@ -9,14 +9,6 @@
 #include "tsdb/debuginfo/elf/symbols.h"
 #include "tsdb/debuginfo/pclntab/pclntab.h"
 
-struct extraction {
-	const struct symindex_limits *limits;
-	struct elf *elf;
-	struct symindex_builder *builder;
-	struct err first; /* why a part was left out */
-	bool out[3]; /* parts that are left out */
-};
-
 static enum err_code add_dwarf(struct elf *e, struct symindex_builder *b, struct err *err)
 {
 	struct dwarf_stats stats;
@@ -37,8 +29,23 @@ static enum err_code add_pclntab(struct elf *e, struct symindex_builder *b, stru
 	return pclntab_add(e, b, &stats, err);
 }
 
+/* Names of stubs alone are not what anybody asks for. */
+static enum err_code add_stubs(struct elf *e, struct symindex_builder *b, struct err *err)
+{
+	return symindex_builder_best(b) ? elf_stubs_add(e, b, err) : ERR_OK;
+}
+
 static enum err_code (*const parts[])(struct elf *e, struct symindex_builder *b,
-	struct err *err) = { add_dwarf, add_pclntab, elf_symbols_add };
+	struct err *err) = { add_dwarf, add_pclntab, elf_symbols_add, add_stubs };
+#define PARTS (sizeof(parts) / sizeof(*parts))
+
+struct extraction {
+	const struct symindex_limits *limits;
+	struct elf *elf;
+	struct symindex_builder *builder;
+	struct err first; /* why a part was left out */
+	bool out[PARTS]; /* parts that are left out */
+};
 
 /* ---- loads ---- */
 
@@ -117,37 +124,24 @@ static enum err_code attempt(struct extraction *x, struct buf *out, bool *again,
 	*again = false;
 	if ((rc = symindex_builder_open(x->limits, &x->builder, err)) || (rc = add_loads(x, err)))
 		return rc;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+	for (size_t i = 0; i < PARTS; i++)
 		if (!x->out[i] && parts[i](x->elf, x->builder, &e) && !leave_out(x, i, &e)) {
 			*again = true;
 			return ERR_OK;
 		}
+	if (!symindex_builder_best(x->builder))
+		return x->first.code ? err_copy(err, &x->first) :
+							   err_set(err, ERR_INVALID, "ELF: it has no symbols");
 	rc = symindex_finish(x->builder, build_id(x->elf, &hex), out, &e);
 	buf_release(&hex);
 	if (!rc)
 		return ERR_OK;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts) && !*again; i++)
+	for (size_t i = 0; i < PARTS && !*again; i++)
 		if (!x->out[i]) {
 			leave_out(x, i, &e);
 			*again = true;
 		}
 	return *again ? ERR_OK : err_copy(err, &e);
-}
-
-static enum err_code check_names(const struct extraction *x, struct str index, struct err *err)
-{
-	struct symindex *reader;
-	enum symindex_quality best;
-	enum err_code rc;
-
-	if ((rc = symindex_open(index, &reader, err)))
-		return rc;
-	best = symindex_best(reader);
-	symindex_close(reader);
-	if (best)
-		return ERR_OK;
-	return x->first.code ? err_copy(err, &x->first) :
-						   err_set(err, ERR_INVALID, "ELF: it has no symbols");
 }
 
 enum err_code debuginfo_extract(struct str input, struct buf *out, struct err *err)
@@ -169,9 +163,9 @@ enum err_code debuginfo_extract_limited(
 		rc = attempt(&x, out, &again, err);
 		symindex_builder_close(x.builder);
 		x.builder = NULL;
+		if (again && !from)
+			buf_release(out); /* it remembers that it could not grow */
 	}
-	if (!rc)
-		rc = check_names(&x, (struct str){ out->ptr + from, out->len - from }, err);
 	if (rc && out->len > from)
 		out->len = from;
 	elf_close(x.elf);

@@ -216,3 +216,8 @@ enum err_code symindex_load(
 	b->loads[b->loads_n++] = *l;
 	return ERR_OK;
 }
+
+enum symindex_quality symindex_builder_best(const struct symindex_builder *b)
+{
+	return b->best;
+}

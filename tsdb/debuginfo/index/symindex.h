@@ -75,6 +75,8 @@ MUST_CHECK enum err_code symindex_frame(struct symindex_builder *b, uint32_t par
 /* [start, end) has the frame; in any order, cheapest in ascending order. An empty range is none. */
 MUST_CHECK enum err_code symindex_add(struct symindex_builder *b, uint64_t start, uint64_t end,
 	uint32_t frame, enum symindex_quality q, struct err *err);
+/* Of what was added; 0: no address has a name yet. */
+enum symindex_quality symindex_builder_best(const struct symindex_builder *b);
 /*
  * A segment of the binary that is loaded (PT_LOAD). In files of debug data alone they have lost
  * their places in the binary: offset and bytes are 0 then.

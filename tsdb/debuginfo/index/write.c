@@ -341,7 +341,7 @@ static struct str text_of(const struct writer *w, uint32_t string)
 
 static enum err_code put_names(struct writer *w, const struct function_item *f, struct err *err)
 {
-	struct str raw = text_of(w, f->raw);
+	struct str raw = text_of(w, f->raw), stub = STR("@plt"), mangled = raw;
 	struct name_item *item;
 	enum err_code rc;
 
@@ -350,8 +350,12 @@ static enum err_code put_names(struct writer *w, const struct function_item *f, 
 	item = vec_at(&w->names, w->names.n++);
 	*item = (struct name_item){ 0 };
 	buf_clear(&w->name);
-	if (!demangle_may(raw) || !demangle(raw, &w->name) || !w->name.len)
+	if (str_has_suffix(raw, stub))
+		mangled.len -= stub.len;
+	if (!demangle_may(mangled) || !demangle(mangled, &w->name) || !w->name.len)
 		return put_string(w, raw, &item->name, err);
+	if (mangled.len < raw.len)
+		buf_add_str(&w->name, stub);
 	if (buf_failed(&w->name))
 		return no_memory(err);
 	if ((rc = put_string(w, buf_str(&w->name), &item->name, err)))

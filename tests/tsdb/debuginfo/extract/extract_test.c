@@ -173,6 +173,41 @@ TEST(loads_are_those_that_readelf_prints)
 	buf_release(&want);
 }
 
+/* Lines of objdump: "0000000000001030 <puts@plt>:". */
+TEST(stubs_are_those_of_objdump)
+{
+	static const char *const files[] = { "stubs", "stubs.stripped", "stubs.ibt" };
+	struct symindex_location v[4];
+	struct extracted e;
+	struct buf want = { 0 };
+	unsigned n;
+
+	run("g++ -O1 -o stubs $S/shapes.cc $S/main.cc && strip -o stubs.stripped stubs && "
+		"g++ -O1 -fcf-protection -Wl,-z,ibtplt -o stubs.ibt $S/shapes.cc $S/main.cc");
+	for (size_t i = 0; i < 3; i++) {
+		e = extract(files[i]);
+		REQUIRE(e.x);
+		REQUIRE(oracle_run(&want,
+			"objdump -d -j .plt -j .plt.sec '%s/%s' 2>/dev/null | sed -n "
+			"'s/^\\([0-9a-f]*\\) <\\(.*\\)@plt>:/\\1 \\2/p'",
+			oracle_dir(), files[i]));
+		buf_add_char(&want, '\0');
+		n = 0;
+		for (char *save, *line = strtok_r(want.ptr, "\n", &save); line;
+			 line = strtok_r(NULL, "\n", &save), n++) {
+			char raw[512];
+
+			CHECK_INT(symindex_find(e.x, strtoull(line, NULL, 16) + 3, v, 4), 1);
+			snprintf(raw, sizeof(raw), "%s@plt", strchr(line, ' ') + 1);
+			CHECK_STR(v[0].raw, raw);
+			CHECK(str_has_suffix(v[0].name, STR("@plt")) && !str_has_prefix(v[0].name, STR("_Z")));
+		}
+		CHECK(n > 10);
+		release(&e);
+	}
+	buf_release(&want);
+}
+
 TEST(build_ids)
 {
 	struct buf want = { 0 };
