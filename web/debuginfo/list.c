@@ -10,6 +10,7 @@
 
 #define LISTED_MAX 1000u
 #define WARNINGS_MAX 16u
+#define LISTING_MAX 4u /* each may take 64 MiB */
 #define WINDOW_NS NS_PER_HOUR
 
 struct list {
@@ -18,6 +19,7 @@ struct list {
 	struct debuginfo_store *store; /* NULL: none */
 	struct db_querier *q; /* NULL: profiles are not asked for */
 	struct binaries b;
+	bool listing; /* counted in the web's */
 	struct str warnings[WARNINGS_MAX + 3];
 	size_t warnings_n;
 };
@@ -195,7 +197,7 @@ static enum err_code read_store(struct list *l, struct err *err)
 	return binaries_add_infos(&l->b, v, id.len ? keep_id(v, n, id) : n, err);
 }
 
-static enum err_code read_profiles(struct list *l, struct err *err)
+static enum err_code walk_profiles(struct list *l, struct err *err)
 {
 	int64_t end_ns = clock_now_ns(), start_ns;
 	bool has_start = false;
@@ -214,6 +216,19 @@ static enum err_code read_profiles(struct list *l, struct err *err)
 	return binaries_add_profiles(&l->b, l->q, err);
 }
 
+static enum err_code read_profiles(struct list *l, struct err *err)
+{
+	struct web *w = l->w;
+
+	mutex_lock(&w->lock);
+	l->listing = w->listing < LISTING_MAX;
+	w->listing += l->listing;
+	mutex_unlock(&w->lock);
+	if (!l->listing)
+		return err_set(err, ERR_UNAVAILABLE, "too many lists of binaries at once: try again later");
+	return walk_profiles(l, err);
+}
+
 void debuginfo_symbols(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct list l = {
@@ -229,6 +244,8 @@ void debuginfo_symbols(struct web *w, struct http_in *in, struct http_out *out)
 		rc = read_profiles(&l, &err);
 	if (rc) {
 		api_fail(out, rc, &err);
+		if (rc == ERR_UNAVAILABLE)
+			http_add_header(out, "Retry-After", STR("1"));
 	} else {
 		binaries_order(&l.b);
 		write_list(&l, out);
@@ -236,4 +253,7 @@ void debuginfo_symbols(struct web *w, struct http_in *in, struct http_out *out)
 	if (l.q)
 		db_querier_close(l.q);
 	binaries_release(&l.b);
+	mutex_lock(&w->lock);
+	w->listing -= l.listing;
+	mutex_unlock(&w->lock);
 }

@@ -69,14 +69,19 @@ static enum err_code read_head(struct http_in *in, struct buf *head, struct err 
 	return buf_failed(head) ? err_nomem(err, "upload") : ERR_OK;
 }
 
+/* A limit that the file itself has not passed is that of all uploads: it may come again. */
 static enum err_code copy(
 	struct http_in *in, struct debuginfo_upload *u, struct str head, struct err *err)
 {
 	struct str piece = head;
+	size_t sent = 0;
 	enum err_code rc;
 
 	while (piece.len) {
-		if ((rc = debuginfo_upload_append(u, piece, err)) || (rc = http_read(in, &piece, err)))
+		sent += piece.len;
+		if ((rc = debuginfo_upload_append(u, piece, err)))
+			return rc == ERR_LIMIT && sent <= in->body_bytes_max ? ERR_UNAVAILABLE : rc;
+		if ((rc = http_read(in, &piece, err)))
 			return rc;
 	}
 	return ERR_OK;
