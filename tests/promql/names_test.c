@@ -47,7 +47,7 @@ static void names_of(unsigned binary, unsigned at, struct names *out)
 
 		/* Some names are in both binaries, and in the profile itself. */
 		snprintf(out->name[i], sizeof(out->name[i]), "%s%u", who % 4 ? "work" : "same", who);
-		snprintf(out->raw[i], sizeof(out->raw[i]), "%s", out->name[i]);
+		memcpy(out->raw[i], out->name[i], sizeof(out->raw[i]));
 		snprintf(out->file[i], sizeof(out->file[i]), "%u/%u.c", binary, who % 6);
 		out->line[i] = 10 * f + half + i + 1;
 		out->start_line[i] = who + 1;
@@ -125,7 +125,7 @@ static uint32_t add_place(
 	if (binary == BINARIES) { /* the sender knows its names */
 		names.n = 1;
 		snprintf(names.name[0], sizeof(names.name[0]), "%s%u", at % 8 ? "go" : "same", at % 12);
-		snprintf(names.raw[0], sizeof(names.raw[0]), "%s", names.name[0]);
+		memcpy(names.raw[0], names.name[0], sizeof(names.raw[0]));
 		snprintf(names.file[0], sizeof(names.file[0]), "main.go");
 		names.line[0] = at;
 		with_names = true;
