@@ -10,7 +10,7 @@
 #define MAGIC_18 0xfffffff0u
 #define MAGIC_20 0xfffffff1u
 #define FUNCTIONS_MAX (16u << 20)
-#define STEPS_PER_BYTE 64u
+#define STEPS_PER_BYTE 16u /* real programs take one */
 #define STEPS_FREE (1u << 20)
 
 #define PCDATA_INLINE_TREE 2u

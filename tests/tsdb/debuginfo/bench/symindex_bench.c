@@ -170,7 +170,7 @@ int main(int argc, char **argv)
 	uint32_t millions = argc > 1 ? (uint32_t)strtoul(argv[1], NULL, 10) : 10, n;
 	double begin = cpu_s(), rate, best = 0, best_ascending = 0, ns;
 	static const char *const names[] = { "segments", "blocks", "buckets", "scopes", "functions",
-		"files", "strings" };
+		"files", "strings", "loads" };
 	struct buf out = { 0 };
 	struct header h;
 	struct symindex *x;
