@@ -1,11 +1,13 @@
 #include "web/debuginfo/take.h"
 
+#include "base/clock.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
 #include "web/debuginfo/debuginfo.h"
 #include "web/debuginfo/file.h"
 #include "web/debuginfo/uploads.h"
 
 #define RETRY_S "5"
+#define UPLOAD_MAX_NS NS_PER_HOUR /* else a few slow senders could hold all turns */
 
 static int refuse(struct http_out *out, int status)
 {
@@ -73,6 +75,7 @@ static enum err_code read_head(struct http_in *in, struct buf *head, struct err 
 static enum err_code copy(
 	struct http_in *in, struct debuginfo_upload *u, struct str head, struct err *err)
 {
+	int64_t end_ns = clock_monotonic_ns() + UPLOAD_MAX_NS;
 	struct str piece = head;
 	size_t sent = 0;
 	enum err_code rc;
@@ -83,6 +86,8 @@ static enum err_code copy(
 			return rc == ERR_LIMIT && sent <= in->body_bytes_max ? ERR_UNAVAILABLE : rc;
 		if ((rc = http_read(in, &piece, err)))
 			return rc;
+		if (clock_monotonic_ns() > end_ns)
+			return err_set(err, ERR_TIMEOUT, "the upload took more than an hour");
 	}
 	return ERR_OK;
 }
