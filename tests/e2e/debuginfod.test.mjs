@@ -53,8 +53,8 @@ async function metric(server, name) {
 
 const lines = (server, what) => server.err.split('\n').filter((line) => line.includes(`msg="${what}"`));
 
-/** Debian's debuginfod serves a directory. */
-async function startDebuginfod(t, dir, files) {
+/** Debian's debuginfod serves a directory, once it has found the file with this build id there. */
+async function startDebuginfod(t, dir, files, id) {
   const bin = debian('debuginfod', 'libraries');
   const lib = execFileSync('sh', ['-c', 'echo "$1"/../lib/*-linux-gnu', 'sh', bin]).toString().trim();
   for (let attempt = 0; attempt < 5; attempt++) {
@@ -64,9 +64,7 @@ async function startDebuginfod(t, dir, files) {
     run.url = `http://127.0.0.1:${port}`;
     const ready = await until('debuginfod is ready', 30, async () => {
       if (run.code !== undefined) return 'ended';
-      const res = await request(`${run.url}/metrics`);
-      return /^thread_work_total\{role="traverse"\} [1-9]/m.test(res.body.toString()) &&
-        /^thread_work_pending\{role="scan"\} 0$/m.test(res.body.toString()) && 'ready';
+      return (await request(`${run.url}/buildid/${id}/debuginfo`)).status === 200 && 'ready';
     });
     if (ready === 'ready') return run;
     if (!/in use/.test(run.err)) throw new Error(run.err);
@@ -77,7 +75,7 @@ async function startDebuginfod(t, dir, files) {
 async function debianServes(t) {
   const dir = scratch(t);
   const { id } = buildProgram(join(dir, 'files'), 'served');
-  const debuginfod = await startDebuginfod(t, dir, join(dir, 'files'));
+  const debuginfod = await startDebuginfod(t, dir, join(dir, 'files'), id);
   const server = await startServer(t, { dir, args: ['--web.enable-ingest'],
     config: `debuginfod: [{url: "${debuginfod.url}/", http_headers: {X-Team: {secrets: [geheim]}}}]\n` });
   await push(server, '/opt/unknown', '00000000000000000000000000000000000000ff');
@@ -96,7 +94,7 @@ async function debianServes(t) {
 async function tooLarge(t) {
   const dir = scratch(t);
   const { id } = buildProgram(join(dir, 'files'), 'large');
-  const debuginfod = await startDebuginfod(t, dir, join(dir, 'files'));
+  const debuginfod = await startDebuginfod(t, dir, join(dir, 'files'), id);
   const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: `debuginfod: [{url: "${debuginfod.url}", max_size: 1KB}]\n` });
   await push(server, '/opt/large', id);
   await until('the limit', 60, () => /the file is more than 1024 bytes \(max_size\)/.test(server.err));
