@@ -36,8 +36,6 @@ const BINARIES = [
 		jobs: ["shop"],
 		addresses: 42,
 		state: "queued",
-		content: "stripped",
-		origin: "upload",
 		sourceBytes: 31457280,
 	},
 	{
@@ -47,8 +45,6 @@ const BINARIES = [
 		jobs: ["etl"],
 		addresses: 17,
 		state: "extracting",
-		content: "full",
-		origin: "debuginfod",
 		sourceBytes: 8388608,
 	},
 	{
@@ -58,7 +54,6 @@ const BINARIES = [
 		jobs: ["etl"],
 		addresses: 9,
 		state: "uploading",
-		origin: "upload",
 	},
 	{
 		id: "5717b1ed00d2c4a7f01be5c33c0f0a7b0a3d8e44",

@@ -13,7 +13,7 @@ export function aboutUnnamed({ binary, address, file }: Unnamed): string {
 			: "Neither a function nor a binary is known.";
 	const what = address ? "An address" : "Code";
 	return file
-		? `${what} in ${binary} without a name: no debug data of it is here.`
+		? `${what} in ${binary} without a name: no symbols for it are here.`
 		: `${what} in ${binary}, which no file has names for.`;
 }
 
