@@ -16,7 +16,7 @@
 #include "scrape/debuginfod/debuginfod.h"
 #include "scrape/manager.h"
 #include "tsdb/db_sink.h"
-#include "tsdb/debuginfo/names/binaries.h"
+#include "tsdb/debuginfo/names/index_cache.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
 #include "web/web.h"
 
@@ -34,7 +34,7 @@ struct server {
 	struct db_sink sink;
 	struct extractor *extractor; /* the caller's */
 	struct debuginfo *debuginfo;
-	struct binaries *binaries;
+	struct index_cache *indexes;
 	struct debuginfod *debuginfod; /* fetches what it wants */
 	struct engine *engine;
 	struct notifier *notifier;
@@ -315,8 +315,8 @@ static enum err_code open_debuginfo(struct server *s, struct err *err)
 							debuginfo_service_open(&d, &s->debuginfo, err);
 	buf_release(&dir);
 	if (!rc)
-		rc = binaries_open(
-			debuginfo_store(s->debuginfo), want_binary, s->debuginfo, &s->binaries, err);
+		rc = index_cache_open(
+			debuginfo_store(s->debuginfo), want_binary, s->debuginfo, &s->indexes, err);
 	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 }
 
@@ -339,7 +339,7 @@ static enum err_code open_engine(struct server *s, struct err *err)
 	const struct options *o = &s->o;
 	const struct engine_options e = {
 		.db = s->db,
-		.binaries = s->binaries,
+		.indexes = s->indexes,
 		.timeout_ns = o->query_timeout_ns,
 		.lookback_ns = o->lookback_ns,
 		.concurrency_max = (unsigned)o->concurrency_max,
@@ -501,7 +501,7 @@ void server_close(struct server *s)
 		debuginfo_stop(s->debuginfo);
 	debuginfod_close(s->debuginfod);
 	engine_close(s->engine);
-	binaries_close(s->binaries);
+	index_cache_close(s->indexes);
 	debuginfo_service_close(s->debuginfo);
 	db_close(s->db);
 	config_unref(s->alerting);

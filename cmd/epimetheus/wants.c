@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/read/querier.h"
-#include "web/debuginfo/binaries.h"
 
 #define WINDOW_NS NS_PER_HOUR
 
@@ -42,7 +41,7 @@ static void want(struct walk *w, const struct partition *p, uint32_t mapping)
 	const struct sym_mapping *m = sym_mapping(p, mapping);
 	struct debuginfo_id id;
 
-	if (binary_id_guess(sym_string(p, m->build_id), &id))
+	if (debuginfo_id_guess(sym_string(p, m->build_id), &id))
 		debuginfo_want(w->debuginfo, &id, sym_string(p, m->filename));
 }
 
@@ -76,7 +75,7 @@ static enum err_code visit(void *ctx, const struct db_series *s, struct err *err
 
 	if (!first_time(&w->arena, &w->seen, &w->seen_n, partition_index(s->partition), &first))
 		return arena_fail(&w->arena, "partitions", err);
-	return first ? walk_partition(w, s->partition, err) : ERR_OK;
+	return first && sym_has_bare(s->partition) ? walk_partition(w, s->partition, err) : ERR_OK;
 }
 
 void wants_walk(struct db *db, struct debuginfo *d)

@@ -16,13 +16,13 @@
 
 #include "promql/value/value.h"
 
-struct binaries;
+struct index_cache;
 struct engine;
 struct query;
 
 struct engine_options {
 	struct db *db;
-	struct binaries *binaries; /* names of addresses; NULL: there are none */
+	struct index_cache *indexes; /* names of addresses; NULL: there are none */
 	int64_t timeout_ns; /* --query.timeout, default 2m */
 	int64_t lookback_ns; /* --query.lookback-delta, default 5m */
 	unsigned concurrency_max; /* --query.max-concurrency, default 20; more wait in line */

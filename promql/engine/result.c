@@ -244,7 +244,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		(rc = db_querier_open(limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
 		return rc;
 	ev.querier = q->querier;
-	if ((rc = naming_open(limits->binaries, &q->arena, &q->naming, err)))
+	if ((rc = naming_open(limits->indexes, &q->arena, &q->naming, err)))
 		return rc;
 	ev.naming = q->naming;
 	if ((rc = eval_prepare(&ev, err)))

@@ -54,7 +54,7 @@ static void take_request(struct str body, bool finished, bool json)
 	if (!pyroscope_decode(&a, d, json, body, &m, &err) && !finished) {
 		const Epimetheus__Pyroscope__ShouldInitiateUploadRequest *r = (const void *)m;
 
-		if (r->file && binary_id_guess(str_of(r->file->gnu_build_id), &id))
+		if (r->file && debuginfo_id_guess(str_of(r->file->gnu_build_id), &id))
 			check_key(&id);
 	}
 	arena_release(&a);

@@ -255,7 +255,7 @@ static const char *const queries[] = {
 struct pair {
 	struct world bare, named;
 	struct debuginfo_store *store;
-	struct binaries *binaries;
+	struct index_cache *indexes;
 	char dir[64];
 };
 
@@ -298,9 +298,10 @@ static bool open_pair(struct pair *p, unsigned threads)
 
 	*p = (struct pair){ .dir = "/tmp/epi-names-XXXXXX" };
 	if (!mkdtemp(p->dir) || debuginfo_store_open(&fs_posix, p->dir, &o, &p->store, &err) ||
-		binaries_open(p->store, NULL, NULL, &p->binaries, &err) || !world_open(&p->named, &limits))
+		index_cache_open(p->store, NULL, NULL, &p->indexes, &err) ||
+		!world_open(&p->named, &limits))
 		return false;
-	limits.binaries = p->binaries;
+	limits.indexes = p->indexes;
 	return world_open(&p->bare, &limits);
 }
 
@@ -311,7 +312,7 @@ static void close_pair(struct pair *p)
 
 	world_close(&p->bare);
 	world_close(&p->named);
-	binaries_close(p->binaries);
+	index_cache_close(p->indexes);
 	debuginfo_store_close(p->store);
 	snprintf(command, sizeof(command), "rm -rf '%s'", p->dir);
 	if ((f = popen(command, "r")))

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 
 #define ROOM_FIRST 64u
-#define FILE_DIGITS 32u
 
 struct binary_address {
 	uint64_t address; /* offset in the file */
@@ -87,16 +86,6 @@ enum err_code binaries_add_infos(
 
 /* ---- of profiles ---- */
 
-bool binary_id_guess(struct str text, struct debuginfo_id *out)
-{
-	bool go = text.len && memchr(text.ptr, '/', text.len);
-	enum debuginfo_id_kind kind = go ? DEBUGINFO_GO :
-		text.len == FILE_DIGITS      ? DEBUGINFO_FILE :
-									   DEBUGINFO_GNU;
-
-	return text.len && debuginfo_id_init(out, kind, text, NULL) == ERR_OK;
-}
-
 /* A kind of id under which the store knows this text goes before what it looks like. */
 static void set_id(const struct binaries *b, struct str text, struct binary *x)
 {
@@ -110,7 +99,7 @@ static void set_id(const struct binaries *b, struct str text, struct binary *x)
 			return;
 	}
 	x->id = (struct debuginfo_id){ 0 };
-	(void)!binary_id_guess(text, &x->id);
+	(void)!debuginfo_id_guess(text, &x->id);
 }
 
 static void add_job(struct binary *x, struct str job)
@@ -195,6 +184,8 @@ static enum err_code add_partition(struct binaries *b, const struct partition *p
 	uint32_t n = sym_locations_n(p), at = MAP_NONE;
 	enum err_code rc;
 
+	if (!sym_has_bare(p))
+		return ERR_OK;
 	if (b->of_mapping_n)
 		memset(b->of_mapping, 0, b->of_mapping_n * sizeof(*b->of_mapping));
 	for (uint32_t i = 0; i < n; i++) {

@@ -56,7 +56,4 @@ MUST_CHECK enum err_code binaries_add_profiles(
 /* Counts addresses; orders by them, most first. Nothing may be added any more. */
 void binaries_order(struct binaries *b);
 
-/* What a build id of a profile is, by its looks. False: it is none. */
-bool binary_id_guess(struct str text, struct debuginfo_id *out);
-
 #endif

@@ -119,7 +119,7 @@ TEST(kinds_by_their_looks)
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct debuginfo_id id;
-		bool is = binary_id_guess(str_of(rows[i].text), &id);
+		bool is = debuginfo_id_guess(str_of(rows[i].text), &id);
 
 		CHECK_INT(is ? id.kind : -1, rows[i].kind);
 	}

@@ -25,7 +25,7 @@ enum {
 
 struct bin {
 	struct naming_binary is;
-	struct binary *held; /* NULL: no names */
+	struct open_index *held; /* NULL: no names */
 	const struct symindex *index; /* NULL: it does not serve */
 	bool read; /* since damage was looked for */
 	bool damaged; /* it was told */
@@ -56,7 +56,7 @@ struct of_partition {
 };
 
 struct naming {
-	struct binaries *binaries;
+	struct index_cache *indexes;
 	struct arena *arena;
 	struct of_partition *partitions;
 	struct bin *bins;
@@ -71,13 +71,14 @@ static enum err_code nomem(struct naming *x, struct err *err)
 	return arena_fail(x->arena, "names of addresses", err);
 }
 
-enum err_code naming_open(struct binaries *b, struct arena *a, struct naming **out, struct err *err)
+enum err_code naming_open(
+	struct index_cache *c, struct arena *a, struct naming **out, struct err *err)
 {
 	struct naming *x = calloc(1, sizeof(*x));
 
 	if (!x)
 		return err_nomem(err, "names of addresses");
-	x->binaries = b;
+	x->indexes = c;
 	x->arena = a;
 	*out = x;
 	return ERR_OK;
@@ -86,7 +87,7 @@ enum err_code naming_open(struct binaries *b, struct arena *a, struct naming **o
 enum err_code naming_again(
 	const struct naming *of, struct arena *a, struct naming **out, struct err *err)
 {
-	return naming_open(of->binaries, a, out, err);
+	return naming_open(of->indexes, a, out, err);
 }
 
 void naming_close(struct naming *x)
@@ -98,7 +99,7 @@ void naming_close(struct naming *x)
 		map_release(&p->strings);
 	}
 	for (size_t i = 0; i < x->bins_n; i++)
-		binary_release(x->binaries, x->bins[i].held);
+		index_cache_release(x->indexes, x->bins[i].held);
 	free(x);
 }
 
@@ -143,8 +144,8 @@ static enum err_code add_binary(struct naming *x, const struct partition *p,
 		return nomem(x, err);
 	b = &x->bins[x->bins_n];
 	*b = (struct bin){ .is = { .path = path, .build_id = build_id } };
-	if (x->binaries && (b->held = binaries_get(x->binaries, build_id, path, &b->is.by_path))) {
-		b->index = binary_index(b->held);
+	if (x->indexes && (b->held = index_cache_get(x->indexes, build_id, path, &b->is.by_path))) {
+		b->index = open_index_symbols(b->held);
 		b->read = true;
 		if (b->is.by_path && !fits(b->index, m))
 			b->index = NULL;
@@ -275,10 +276,10 @@ static enum err_code note_damage_of(struct naming *x, struct bin *b, struct err 
 	if (!b->read || b->damaged)
 		return ERR_OK;
 	b->read = false;
-	if (!symindex_damaged(binary_index(b->held), &why))
+	if (!symindex_damaged(open_index_symbols(b->held), &why))
 		return ERR_OK;
 	b->damaged = true;
-	binary_drop(x->binaries, b->held);
+	index_cache_drop(x->indexes, b->held);
 	text = arena_printf(x->arena,
 		"names of " STR_FMT "%s" STR_FMT "%s are damaged and removed: %s; its debug data is wanted "
 		"again",
@@ -480,7 +481,7 @@ enum err_code naming_knows(
 	enum err_code rc;
 
 	*yes = false;
-	if (!x->binaries || !sym_has_bare(p))
+	if (!x->indexes || !sym_has_bare(p))
 		return ERR_OK;
 	if (!(of = find_partition(x, p)))
 		return nomem(x, err);

@@ -9,21 +9,21 @@
  * Errors:    the arena's ERR_LIMIT; ERR_NOMEM. Names that cannot be read are a warning.
  * Ownership: partitions and texts live until naming_close, in the arena and in indexes that are
  *            held until then.
- * Threads:   one. Any number of namings share the binaries.
+ * Threads:   one. Any number of namings share the cache.
  */
 #ifndef TSDB_DEBUGINFO_NAMES_NAMING_H
 #define TSDB_DEBUGINFO_NAMES_NAMING_H
 
 #include "base/arena.h"
-#include "tsdb/debuginfo/names/binaries.h"
+#include "tsdb/debuginfo/names/index_cache.h"
 #include "tsdb/symbols/symbols.h"
 
 struct naming;
 
-/* b NULL: nothing gets a name; what has none is still told. */
+/* c NULL: nothing gets a name; what has none is still told. */
 MUST_CHECK enum err_code naming_open(
-	struct binaries *b, struct arena *a, struct naming **out, struct err *err);
-/* Another one of the same binaries, for another thread. */
+	struct index_cache *c, struct arena *a, struct naming **out, struct err *err);
+/* Another one of the same cache, for another thread. */
 MUST_CHECK enum err_code naming_again(
 	const struct naming *of, struct arena *a, struct naming **out, struct err *err);
 void naming_close(struct naming *x); /* NULL is fine; before the arena is released */

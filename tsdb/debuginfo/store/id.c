@@ -1,5 +1,7 @@
 #include "tsdb/debuginfo/store/id.h"
 
+#define FILE_ID_DIGITS 32
+
 static const struct {
 	const char *name;
 	bool hex;
@@ -7,7 +9,7 @@ static const struct {
 } kinds[DEBUGINFO_ID_KINDS] = {
 	[DEBUGINFO_GNU] = { "gnu", true, 2, 40 },
 	[DEBUGINFO_GO] = { "go", false, 1, DEBUGINFO_ID_BYTES_MAX },
-	[DEBUGINFO_FILE] = { "file", true, 32, 32 },
+	[DEBUGINFO_FILE] = { "file", true, FILE_ID_DIGITS, FILE_ID_DIGITS },
 };
 
 const char *debuginfo_id_kind_name(enum debuginfo_id_kind kind)
@@ -96,4 +98,14 @@ bool debuginfo_id_of_stem(struct str stem, struct debuginfo_id *out)
 	ok = !buf_failed(&same) && str_eq(buf_str(&same), stem);
 	buf_release(&same);
 	return ok;
+}
+
+bool debuginfo_id_guess(struct str text, struct debuginfo_id *out)
+{
+	bool go = text.len && memchr(text.ptr, '/', text.len);
+	enum debuginfo_id_kind kind = go ? DEBUGINFO_GO :
+		text.len == FILE_ID_DIGITS   ? DEBUGINFO_FILE :
+									   DEBUGINFO_GNU;
+
+	return text.len && debuginfo_id_init(out, kind, text, NULL) == ERR_OK;
 }

@@ -28,6 +28,11 @@ struct debuginfo_id {
 
 MUST_CHECK enum err_code debuginfo_id_init(
 	struct debuginfo_id *id, enum debuginfo_id_kind kind, struct str text, struct err *err);
+/*
+ * What a profile says, without the kind: Go's have slashes, 32 digits are a file id, others GNU's.
+ * It is a guess: a GNU build id may have 32 digits. False: no key.
+ */
+MUST_CHECK bool debuginfo_id_guess(struct str text, struct debuginfo_id *out);
 static inline struct str debuginfo_id_text(const struct debuginfo_id *id)
 {
 	return (struct str){ id->text, id->len };

@@ -2,12 +2,12 @@
 #include <unistd.h>
 
 #include "tests/check.h"
-#include "tsdb/debuginfo/names/binaries.h"
+#include "tsdb/debuginfo/names/index_cache.h"
 
 struct town {
 	char dir[64];
 	struct debuginfo_store *store;
-	struct binaries *binaries;
+	struct index_cache *indexes;
 	struct buf wanted;
 };
 
@@ -23,9 +23,9 @@ static bool open_town(struct town *t)
 	struct debuginfo_options o = { 0 };
 	struct err err;
 
-	*t = (struct town){ .dir = "/tmp/epi-binaries-XXXXXX" };
+	*t = (struct town){ .dir = "/tmp/epi-indexes-XXXXXX" };
 	return mkdtemp(t->dir) && !debuginfo_store_open(&fs_posix, t->dir, &o, &t->store, &err) &&
-		!binaries_open(t->store, on_wanted, &t->wanted, &t->binaries, &err);
+		!index_cache_open(t->store, on_wanted, &t->wanted, &t->indexes, &err);
 }
 
 static void close_town(struct town *t)
@@ -33,7 +33,7 @@ static void close_town(struct town *t)
 	char command[128];
 	FILE *f;
 
-	binaries_close(t->binaries);
+	index_cache_close(t->indexes);
 	debuginfo_store_close(t->store);
 	buf_release(&t->wanted);
 	snprintf(command, sizeof(command), "rm -rf '%s'", t->dir);
@@ -76,13 +76,13 @@ static void check_found(
 {
 	struct symindex_location l = { .name = STR("no name") };
 	bool by_path;
-	struct binary *x = binaries_get(t->binaries, str_of(build_id), str_of(path), &by_path);
+	struct open_index *x = index_cache_get(t->indexes, str_of(build_id), str_of(path), &by_path);
 
 	if (x)
-		(void)symindex_find(binary_index(x), 0x1000, &l, 1);
+		(void)symindex_find(open_index_symbols(x), 0x1000, &l, 1);
 	CHECK_STR(x ? l.name : STR("-"), want);
 	CHECK(by_path == want_by_path);
-	binary_release(t->binaries, x);
+	index_cache_release(t->indexes, x);
 }
 
 static void check_wanted(struct town *t, const char *want)
@@ -101,7 +101,7 @@ TEST(by_build_id_of_any_kind)
 	check_found(&t, hash, "/bin/b", "-", false);
 	check_found(&t, "x/y-z", "/bin/c", "-", false);
 	check_wanted(
-		&t, "gnu aa11 /bin/a\ngnu 00112233445566778899aabbccddeeff /bin/b\ngo x/y-z /bin/c\n");
+		&t, "gnu aa11 /bin/a\nfile 00112233445566778899aabbccddeeff /bin/b\ngo x/y-z /bin/c\n");
 	publish(&t, DEBUGINFO_GNU, "aa11", "/bin/a", "in_a", DEBUGINFO_SYMBOLS);
 	publish(&t, DEBUGINFO_FILE, hash, "/bin/b", "in_b", DEBUGINFO_SYMBOLS);
 	publish(&t, DEBUGINFO_GO, "x/y-z", "/bin/c", "in_c", DEBUGINFO_SYMBOLS);
@@ -114,26 +114,26 @@ TEST(by_build_id_of_any_kind)
 
 TEST(better_names_replace_those_that_are_open)
 {
-	struct binary *held;
+	struct open_index *held;
 	struct town t;
 	bool by_path;
 	struct symindex_location l;
 
 	REQUIRE(open_town(&t));
 	publish(&t, DEBUGINFO_GNU, "aa11", "/bin/a", "worse", DEBUGINFO_SYMBOLS);
-	held = binaries_get(t.binaries, STR("aa11"), STR(""), &by_path);
+	held = index_cache_get(t.indexes, STR("aa11"), STR(""), &by_path);
 	REQUIRE(held);
 	publish(&t, DEBUGINFO_GNU, "aa11", "/bin/a", "better", DEBUGINFO_DWARF);
 	check_found(&t, "aa11", "", "better", false);
-	CHECK_INT(symindex_find(binary_index(held), 0x1000, &l, 1), 1);
+	CHECK_INT(symindex_find(open_index_symbols(held), 0x1000, &l, 1), 1);
 	CHECK_STR(l.name, "worse");
-	binary_drop(t.binaries, held); /* the newer one stays */
-	binary_release(t.binaries, held);
+	index_cache_drop(t.indexes, held); /* the newer one stays */
+	index_cache_release(t.indexes, held);
 	check_found(&t, "aa11", "", "better", false);
-	held = binaries_get(t.binaries, STR("aa11"), STR(""), &by_path);
+	held = index_cache_get(t.indexes, STR("aa11"), STR(""), &by_path);
 	REQUIRE(held);
-	binary_drop(t.binaries, held);
-	binary_release(t.binaries, held);
+	index_cache_drop(t.indexes, held);
+	index_cache_release(t.indexes, held);
 	check_found(&t, "aa11", "/bin/a", "-", false);
 	check_wanted(&t, "gnu aa11 /bin/a\n");
 	close_town(&t);

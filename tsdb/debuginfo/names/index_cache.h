@@ -1,0 +1,39 @@
+/*
+ * Index cache: open indexes of symbols by binary, kept between queries.
+ *
+ * An index that was replaced, evicted or found damaged is opened anew when it is asked for next;
+ * who has it keeps it.
+ *
+ * Errors:    ERR_NOMEM. An index that cannot be read is logged and is none.
+ * Ownership: index_cache_close wants that no index is held.
+ * Threads:   any, but open and close.
+ */
+#ifndef TSDB_DEBUGINFO_NAMES_INDEX_CACHE_H
+#define TSDB_DEBUGINFO_NAMES_INDEX_CACHE_H
+
+#include "tsdb/debuginfo/index/symindex.h"
+#include "tsdb/debuginfo/store/store.h"
+
+struct index_cache;
+struct open_index;
+
+/* Told of a binary that has no names, whenever some were looked for; cheap. */
+typedef void (*index_wanted_fn)(void *ctx, const struct debuginfo_id *id, struct str path);
+
+/* wanted: NULL: nobody is told. */
+MUST_CHECK enum err_code index_cache_open(struct debuginfo_store *store, index_wanted_fn wanted,
+	void *ctx, struct index_cache **out, struct err *err);
+void index_cache_close(struct index_cache *c); /* NULL is fine */
+
+/*
+ * The index of this build id's binary, or, without one, the only one whose file has this path's
+ * last element. NULL: there are no names; `wanted` is told.
+ */
+struct open_index *index_cache_get(
+	struct index_cache *c, struct str build_id, struct str path, bool *by_path);
+const struct symindex *open_index_symbols(const struct open_index *x);
+/* Its pages are damaged: it is removed, so that it is wanted again. */
+void index_cache_drop(struct index_cache *c, struct open_index *x);
+void index_cache_release(struct index_cache *c, struct open_index *x); /* NULL is fine */
+
+#endif
