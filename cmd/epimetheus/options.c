@@ -35,7 +35,7 @@ static struct flag table[] = {
 	{ "web.read-timeout", FLAG_DURATION, &opt.read_timeout_ns, "5m",
 		"Time for the head of a request to come, and for an idle connection." },
 	{ "web.body-timeout", FLAG_DURATION, &opt.body_timeout_ns, "1m",
-		"Time for the body of a request to come whole." },
+		"Time for the body of a request to come whole; of an upload of symbols each 256 KiB." },
 	{ "web.max-body-memory", FLAG_BYTES, &opt.bodies_bytes_max, "256MiB",
 		"Memory for bodies that are being received, of all requests together." },
 	{ "web.max-body-memory-per-address", FLAG_BYTES, &opt.address_bodies_bytes_max, "64MiB",

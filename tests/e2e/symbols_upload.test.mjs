@@ -3,9 +3,11 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { closeSync, copyFileSync, openSync, readFileSync, readdirSync, writeSync, ftruncateSync } from 'node:fs';
 import net from 'node:net';
+import { certificates } from './certificates.mjs';
 import { api, epitool, execFileSync, finish, join, request, scratch, startServer, until, writeFileSync } from './lib.mjs';
 
 const config = 'scrape_configs: []\n';
+const secretHash = '$2b$04$dmpZqExj/u8TGBoVsL10Z.nT5488xB4GECFwppKfqrg0hArqnCz/K'; // of "secret"
 const source = `#include <cstdio>
 #include <string>
 #include <vector>
@@ -193,4 +195,22 @@ test('half an upload leaves nothing, whether its sender ends or the server', asy
     await after.stop();
     execFileSync('rm', ['-r', join(dir, 'data/debuginfo')]);
   }
+});
+
+test('over TLS, with a password, and more at once than one address may', async (t) => {
+  const dir = scratch(t);
+  certificates(dir);
+  const { id, debug } = compile(dir);
+  writeFileSync(join(dir, 'web.yml'), `tls_server_config: {cert_file: server.pem, key_file: server.key}\nbasic_auth_users: {alice: "${secretHash}"}\n`);
+  writeFileSync(join(dir, 'http.yml'), 'basic_auth: {username: alice, password: secret}\ntls_config: {ca_file: ca.pem}\n');
+  const server = await startServer(t, { dir, config, scheme: 'https', args: ['--web.enable-ingest', '--web.config.file', join(dir, 'web.yml')] });
+  const files = [...Array(6).keys()].map((i) => join(dir, `big${i}`));
+  files.forEach((file, i) => enlarge(debug, id, file, 40 << 20, `aabbcc0${i}`));
+  const runs = await Promise.all(files.map((file) => upload(t, server, '--http.config.file', join(dir, 'http.yml'), file)));
+  for (const run of runs) assert.match(run.out, /: named by dwarf, /, run.err);
+  assert.equal(stored(dir).length, 6);
+
+  const run = await finish(t, 'curl', ['-sS', '--cacert', join(dir, 'ca.pem'), '-u', 'alice:wrong', '-T', files[0], '-X', 'POST',
+    `${server.url}/api/v1/symbols/upload`]);
+  assert.match(run.out, /Unauthorized/);
 });

@@ -20,6 +20,7 @@ void binaries_release(struct binaries *b)
 {
 	map_release(&b->by_key);
 	free(b->addresses);
+	free(b->of_mapping);
 }
 
 /* ---- keys: an id, or without one the path ---- */
@@ -126,11 +127,9 @@ static enum err_code binary_of(
 	struct binaries *b, const struct partition *p, uint32_t mapping, uint32_t *at, struct err *err)
 {
 	const struct sym_mapping *m = sym_mapping(p, mapping);
-	struct binary x = { .path = str_dup(b->a, sym_string(p, m->filename)) };
+	struct binary x = { .path = sym_string(p, m->filename) };
 	enum err_code rc;
 
-	if (!x.path.ptr)
-		return arena_fail(b->a, "binaries", err);
 	set_id(b, sym_string(p, m->build_id), &x);
 	*at = find(b, &x);
 	if (*at == MAP_NONE && b->n >= BINARIES_MAX) {
@@ -142,6 +141,32 @@ static enum err_code binary_of(
 	if (x.path.len && (!b->v[*at].path.len || !b->v[*at].jobs_n))
 		b->v[*at].path = x.path;
 	add_job(&b->v[*at], partition_name(p));
+	return ERR_OK;
+}
+
+/* The same, looked for once in a partition. */
+static enum err_code known_binary_of(
+	struct binaries *b, const struct partition *p, uint32_t mapping, uint32_t *at, struct err *err)
+{
+	uint32_t *grown;
+	enum err_code rc;
+
+	if (mapping >= b->of_mapping_n) {
+		size_t n = 2 * (size_t)mapping + ROOM_FIRST;
+
+		if (!(grown = realloc(b->of_mapping, n * sizeof(*grown))))
+			return err_nomem(err, "mappings");
+		memset(grown + b->of_mapping_n, 0, (n - b->of_mapping_n) * sizeof(*grown));
+		b->of_mapping = grown;
+		b->of_mapping_n = n;
+	}
+	if (b->of_mapping[mapping]) {
+		*at = b->of_mapping[mapping] - 1;
+		return ERR_OK;
+	}
+	if ((rc = binary_of(b, p, mapping, at, err)))
+		return rc;
+	b->of_mapping[mapping] = *at + 1; /* MAP_NONE becomes 0, and is looked for again */
 	return ERR_OK;
 }
 
@@ -167,9 +192,11 @@ static enum err_code add_address(
 
 static enum err_code add_partition(struct binaries *b, const struct partition *p, struct err *err)
 {
-	uint32_t n = sym_locations_n(p), last = SYM_NONE, at = MAP_NONE;
+	uint32_t n = sym_locations_n(p), at = MAP_NONE;
 	enum err_code rc;
 
+	if (b->of_mapping_n)
+		memset(b->of_mapping, 0, b->of_mapping_n * sizeof(*b->of_mapping));
 	for (uint32_t i = 0; i < n; i++) {
 		const struct sym_location *l;
 
@@ -178,11 +205,10 @@ static enum err_code add_partition(struct binaries *b, const struct partition *p
 		l = sym_location(p, i);
 		if (l->lines_n || l->mapping == SYM_NONE)
 			continue;
-		if (l->mapping != last && (rc = binary_of(b, p, l->mapping, &at, err)))
+		if ((rc = known_binary_of(b, p, l->mapping, &at, err)))
 			return rc;
-		last = l->mapping;
 		if (at != MAP_NONE &&
-			(rc = add_address(b, at, sym_mapping(p, last)->offset + l->address, err)))
+			(rc = add_address(b, at, sym_mapping(p, l->mapping)->offset + l->address, err)))
 			return rc;
 	}
 	return ERR_OK;

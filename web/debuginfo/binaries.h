@@ -6,7 +6,8 @@
  * in the querier's time; so a binary may be named that only older profiles of the same job name.
  *
  * Errors:    ERR_NOMEM, ERR_LIMIT from the arena; what the querier says.
- * Ownership: all is in the arena but what binaries_release frees.
+ * Ownership: all is in the arena but what binaries_release frees; texts are the querier's and the
+ *            infos'.
  * Threads:   one.
  */
 #ifndef WEB_DEBUGINFO_BINARIES_H
@@ -41,6 +42,8 @@ struct binaries {
 	bool uncounted; /* more addresses: numbers are too small */
 	bool *seen; /* partitions */
 	size_t seen_n;
+	uint32_t *of_mapping; /* of the partition that is walked: 0 not known yet, else 1 + a binary */
+	size_t of_mapping_n;
 };
 
 void binaries_init(struct binaries *b, struct arena *a);

@@ -1,5 +1,7 @@
 /* GET /api/v1/symbols: the binaries, and what is known of the symbols of each. */
 #include "base/clock.h"
+#include "base/hidden.h"
+#include "scrape/config/config.h"
 #include "tsdb/db.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
 #include "web/debuginfo/binaries.h"
@@ -8,6 +10,7 @@
 
 #define LISTED_MAX 1000u
 #define WARNINGS_MAX 16u
+#define LISTING_MAX 4u /* each may take 64 MiB */
 #define WINDOW_NS NS_PER_HOUR
 
 struct list {
@@ -16,6 +19,7 @@ struct list {
 	struct debuginfo_store *store; /* NULL: none */
 	struct db_querier *q; /* NULL: profiles are not asked for */
 	struct binaries b;
+	bool listing; /* counted in the web's */
 	struct str warnings[WARNINGS_MAX + 3];
 	size_t warnings_n;
 };
@@ -109,6 +113,30 @@ static void warn(struct list *l, const char *text)
 	l->warnings[l->warnings_n++] = str_of(text);
 }
 
+/* Where the server itself looks. */
+static void write_config(struct json *j, struct web *w)
+{
+	struct config *config = w->o.config ? w->o.config(w->o.ctx) : NULL;
+	struct buf url = { 0 };
+
+	json_key(j, "debuginfod");
+	json_array(j);
+	for (size_t i = 0; config && i < config->debuginfod.n; i++) {
+		buf_clear(&url);
+		hidden_print_url(&url, config->debuginfod.v[i].url);
+		json_str(j, buf_str(&url));
+	}
+	json_array_end(j);
+	json_key(j, "directories");
+	json_array(j);
+	for (size_t i = 0; config && i < config->debuginfod.directories_n; i++)
+		json_str(j, config->debuginfod.directories[i]);
+	json_array_end(j);
+	if (config)
+		config_unref(config);
+	buf_release(&url);
+}
+
 static void write_list(struct list *l, struct http_out *out)
 {
 	struct debuginfo_totals totals = { 0 };
@@ -134,6 +162,7 @@ static void write_list(struct list *l, struct http_out *out)
 	json_bool(&j, l->store && l->w->o.enable_ingest);
 	write_number(&j, "bytes", totals.bytes);
 	write_number(&j, "bytesMax", totals.bytes_max);
+	write_config(&j, l->w);
 	json_key(&j, "binaries");
 	json_array(&j);
 	for (size_t i = 0; i < l->b.n && i < LISTED_MAX; i++)
@@ -168,7 +197,7 @@ static enum err_code read_store(struct list *l, struct err *err)
 	return binaries_add_infos(&l->b, v, id.len ? keep_id(v, n, id) : n, err);
 }
 
-static enum err_code read_profiles(struct list *l, struct err *err)
+static enum err_code walk_profiles(struct list *l, struct err *err)
 {
 	int64_t end_ns = clock_now_ns(), start_ns;
 	bool has_start = false;
@@ -187,6 +216,19 @@ static enum err_code read_profiles(struct list *l, struct err *err)
 	return binaries_add_profiles(&l->b, l->q, err);
 }
 
+static enum err_code read_profiles(struct list *l, struct err *err)
+{
+	struct web *w = l->w;
+
+	mutex_lock(&w->lock);
+	l->listing = w->listing < LISTING_MAX;
+	w->listing += l->listing;
+	mutex_unlock(&w->lock);
+	if (!l->listing)
+		return err_set(err, ERR_UNAVAILABLE, "too many lists of binaries at once: try again later");
+	return walk_profiles(l, err);
+}
+
 void debuginfo_symbols(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct list l = {
@@ -202,6 +244,8 @@ void debuginfo_symbols(struct web *w, struct http_in *in, struct http_out *out)
 		rc = read_profiles(&l, &err);
 	if (rc) {
 		api_fail(out, rc, &err);
+		if (rc == ERR_UNAVAILABLE)
+			http_add_header(out, "Retry-After", STR("1"));
 	} else {
 		binaries_order(&l.b);
 		write_list(&l, out);
@@ -209,4 +253,7 @@ void debuginfo_symbols(struct web *w, struct http_in *in, struct http_out *out)
 	if (l.q)
 		db_querier_close(l.q);
 	binaries_release(&l.b);
+	mutex_lock(&w->lock);
+	w->listing -= l.listing;
+	mutex_unlock(&w->lock);
 }

@@ -1,11 +1,13 @@
 #include "web/debuginfo/take.h"
 
+#include "base/clock.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
 #include "web/debuginfo/debuginfo.h"
 #include "web/debuginfo/file.h"
 #include "web/debuginfo/uploads.h"
 
 #define RETRY_S "5"
+#define UPLOAD_MAX_NS NS_PER_HOUR /* else a few slow senders could hold all turns */
 
 static int refuse(struct http_out *out, int status)
 {
@@ -69,15 +71,23 @@ static enum err_code read_head(struct http_in *in, struct buf *head, struct err 
 	return buf_failed(head) ? err_nomem(err, "upload") : ERR_OK;
 }
 
+/* A limit that the file itself has not passed is that of all uploads: it may come again. */
 static enum err_code copy(
 	struct http_in *in, struct debuginfo_upload *u, struct str head, struct err *err)
 {
+	int64_t end_ns = clock_monotonic_ns() + UPLOAD_MAX_NS;
 	struct str piece = head;
+	size_t sent = 0;
 	enum err_code rc;
 
 	while (piece.len) {
-		if ((rc = debuginfo_upload_append(u, piece, err)) || (rc = http_read(in, &piece, err)))
+		sent += piece.len;
+		if ((rc = debuginfo_upload_append(u, piece, err)))
+			return rc == ERR_LIMIT && sent <= in->body_bytes_max ? ERR_UNAVAILABLE : rc;
+		if ((rc = http_read(in, &piece, err)))
 			return rc;
+		if (clock_monotonic_ns() > end_ns)
+			return err_set(err, ERR_TIMEOUT, "the upload took more than an hour");
 	}
 	return ERR_OK;
 }

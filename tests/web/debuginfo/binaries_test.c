@@ -57,7 +57,7 @@ static void ingest(const char *job, const struct native *v, size_t n, int64_t at
 
 #define HEAD \
 	"{\"status\":\"success\",\"data\":{\"enabled\":false,\"uploadEnabled\":false,\"bytes\":0," \
-	"\"bytesMax\":0,\"binaries\":["
+	"\"bytesMax\":0,\"debuginfod\":[],\"directories\":[],\"binaries\":["
 
 TEST(addresses_without_lines_are_counted_once)
 {

@@ -113,11 +113,12 @@ TEST(a_file_is_announced_uploaded_and_finished)
 	body = grafana_get("/api/v1/symbols");
 	CHECK_STR(body,
 		"{\"status\":\"success\",\"data\":{\"enabled\":false,\"uploadEnabled\":true,\"bytes\":0,"
-		"\"bytesMax\":0,\"binaries\":[{\"id\":\"" ID "\",\"kind\":\"gnu\",\"path\":\"/bin/x\","
+		"\"bytesMax\":0,\"debuginfod\":[],\"directories\":[],\"binaries\":[{\"id\":\"" ID
+		"\",\"kind\":\"gnu\",\"path\":\"/bin/x\","
 		"\"jobs\":[],\"addresses\":0,\"state\":\"queued\",\"sourceBytes\":246}]}}\n");
 	CHECK_STR(grafana_get("/api/v1/symbols?id=" OTHER),
 		"{\"status\":\"success\",\"data\":{\"enabled\":false,\"uploadEnabled\":true,\"bytes\":0,"
-		"\"bytesMax\":0,\"binaries\":[]}}\n");
+		"\"bytesMax\":0,\"debuginfod\":[],\"directories\":[],\"binaries\":[]}}\n");
 	end();
 }
 
@@ -332,6 +333,6 @@ TEST(a_server_without_symbols)
 	CHECK_INT(post(PUT, "", STR("x")), 404);
 	CHECK_STR(grafana_get("/api/v1/symbols"),
 		"{\"status\":\"success\",\"data\":{\"enabled\":false,\"uploadEnabled\":false,\"bytes\":0,"
-		"\"bytesMax\":0,\"binaries\":[]}}\n");
+		"\"bytesMax\":0,\"debuginfod\":[],\"directories\":[],\"binaries\":[]}}\n");
 	grafana_stop();
 }
