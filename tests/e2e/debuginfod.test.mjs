@@ -82,8 +82,9 @@ async function debianServes(t) {
   await push(server, '/opt/served', id);
   await until('an index', 60, () => hasIndex(dir, id));
   await until('the other is missing', 60, async () => (await metric(server, 'epimetheus_debuginfod_requests_total{result="not_there"}')) === 2);
-  assert.equal(await metric(server, 'epimetheus_debuginfod_requests_total{result="got"}'), 1);
+  await until('it is counted', 10, async () => (await metric(server, 'epimetheus_debuginfod_requests_total{result="got"}')) === 1);
   assert.ok((await metric(server, 'epimetheus_debuginfod_bytes_total')) > 5000);
+  await until('the log', 10, () => lines(server, 'symbols extracted').length === 1); // behind the index
   assert.match(lines(server, 'symbols extracted')[0], /from=debuginfod quality=dwarf/);
   assert.doesNotMatch(server.err, /level=(warn|error)/);
   const config = (await api(server, 'status/config')).yaml;
@@ -155,9 +156,9 @@ async function busy(t) {
   await until('an index', 60, () => hasIndex(dir, id));
   const path = `/path/buildid/${id}/debuginfo`;
   assert.deepEqual(fake.asked, [path, path, '/moved']);
+  await until('it works again', 10, () => lines(server, 'server works again').length === 1);
   assert.equal(lines(server, 'server fails, it is asked again later').length, 1);
-  assert.equal(lines(server, 'server works again').length, 1);
-  assert.equal(await metric(server, 'epimetheus_debuginfod_servers_failing'), 0);
+  await until('it is counted', 10, async () => (await metric(server, 'epimetheus_debuginfod_servers_failing')) === 0);
 }
 
 async function page(t) {
