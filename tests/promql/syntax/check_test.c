@@ -121,7 +121,7 @@ TEST(refuses)
 		{ "flat(cpu, 'x')", "1:11: flat() wants frame matchers in braces here: "
 				    "{function=\"...\"}" },
 		{ "cum(cpu, {fn='x'})", "1:10: a frame has no fn, only function, system_name, filename, "
-					"line, address, mapping" },
+					"line, address, mapping, build_id" },
 		/* selectors */
 		{ "{}", "1:1: selector must contain at least one non-empty matcher" },
 		{ "sum({a=\"\",b=~\".*\",c!=\"x\"})",
