@@ -18,7 +18,7 @@
 #define FORMAT_PAGE_LOG2 16
 #define FORMAT_PAGE_BYTES ((size_t)1 << FORMAT_PAGE_LOG2)
 #define FORMAT_COLUMNS 4
-#define BLOCK_ENTRIES 32u /* of SECTION_SEGMENTS */
+#define BLOCK_ENTRIES 16u /* of SECTION_SEGMENTS */
 
 enum section_id {
 	SECTION_SEGMENTS, /* entries, in blocks */

@@ -78,14 +78,15 @@ static bool verify(const struct symindex *x, uint64_t page)
 	return sound;
 }
 
-/* [at, at + n), of the data, can be read: its pages are sound. n > 0. */
-static bool readable(const struct symindex *x, const char *at, uint64_t n)
+static unsigned char page_state(const struct symindex *x, uint64_t page)
 {
-	uint64_t offset = (uint64_t)(at - x->bytes.ptr) - FORMAT_HEADER_BYTES;
+	return atomic_load_explicit(&x->reading->pages[page], memory_order_relaxed);
+}
 
-	for (uint64_t page = offset >> FORMAT_PAGE_LOG2; page <= (offset + n - 1) >> FORMAT_PAGE_LOG2;
-		 page++) {
-		unsigned char state = atomic_load_explicit(&x->reading->pages[page], memory_order_relaxed);
+static bool pages_readable(const struct symindex *x, uint64_t first, uint64_t last)
+{
+	for (uint64_t page = first; page <= last; page++) {
+		unsigned char state = page_state(x, page);
 
 		if (state == PAGE_SOUND)
 			continue;
@@ -93,6 +94,15 @@ static bool readable(const struct symindex *x, const char *at, uint64_t n)
 			return false;
 	}
 	return true;
+}
+
+/* [at, at + n), of the data, can be read: its pages are sound. n > 0. */
+static inline bool readable(const struct symindex *x, const char *at, uint64_t n)
+{
+	uint64_t offset = (uint64_t)(at - x->bytes.ptr) - FORMAT_HEADER_BYTES;
+	uint64_t first = offset >> FORMAT_PAGE_LOG2, last = (offset + n - 1) >> FORMAT_PAGE_LOG2;
+
+	return (first == last && page_state(x, first) == PAGE_SOUND) || pages_readable(x, first, last);
 }
 
 struct record {
