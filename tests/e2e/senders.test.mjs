@@ -103,7 +103,7 @@ const senders = [
   {
     name: 'java',
     package: 'io.pyroscope:agent',
-    command: () => ['java', `-javaagent:${join(built, 'java/agent.jar')}`, '-cp', join(built, 'java'), 'Search'],
+    command: (url, dir) => ['java', `-Djava.io.tmpdir=${dir}`, `-javaagent:${join(built, 'java/agent.jar')}`, '-cp', join(built, 'java'), 'Search'],
     env: { PYROSCOPE_APPLICATION_NAME: 'sent', PYROSCOPE_FORMAT: 'jfr', PYROSCOPE_PROFILER_EVENT: 'itimer',
       PYROSCOPE_PROFILER_ALLOC: '512k', PYROSCOPE_UPLOAD_INTERVAL: '2s', PYROSCOPE_LABELS: 'region=here' },
     costs: jfrCosts,
@@ -144,7 +144,7 @@ for (const sender of senders) {
     const dir = scratch(t);
     const server = await startServer(t, { dir, config: 'scrape_configs: []\n', args: ['--web.enable-ingest'] });
     const between = await standBetween(t, server);
-    const [program, ...args] = sender.command(between.url);
+    const [program, ...args] = sender.command(between.url, dir);
     const env = { ...process.env, PYROSCOPE_SERVER_ADDRESS: between.url, ...sender.env };
     const runs = [1, 2].map(() => start(t, program, args, { cwd: dir, stdio: ['pipe', 'pipe', 'pipe'], env }));
 
