@@ -344,7 +344,7 @@ test("both themes and a narrow screen", async (t) => {
 /* ---- frames without names ---- */
 
 const INFO =
-	"40.00% of the samples have addresses without names: 40 in /usr/bin/c_fp (build id 1e3e09b3d2c4a7f01be5c33c0f0a7b0a3d8e5f11)";
+	"40% of the cost is in addresses without names: 40% in /usr/bin/c_fp (build id 1e3e09b3d2c4a7f01be5c33c0f0a7b0a3d8e5f11)";
 const PROFILE = {
 	metric: {},
 	type: "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta",

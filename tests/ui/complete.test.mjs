@@ -170,7 +170,7 @@ test("what is offered, best first", () => {
 	assert.deepEqual(offered("cpu{job!|"), ["!=", "!~"]);
 	assert.deepEqual(offered("cpu[5|").slice(0, 2), ["5m", "5s"]);
 	assert.deepEqual(offered("flat(cpu, {fu|"), ["function"]);
-	assert.deepEqual(offered("flat by (l|", ["level"]), ["line", "level", "filename"]);
+	assert.deepEqual(offered("flat by (l|", ["level"]), ["line", "level", "filename", "build_id"]);
 	assert.deepEqual(offered('focus(cpu, "^json\\\\.Mar|', ["json.Marshal", "main"]), [
 		"json.Marshal",
 	]);
