@@ -69,7 +69,7 @@ export interface Binary {
 	id: string;
 }
 
-const NAMED_BINARY = /\bin (\S[^()]*?) \(build id ([0-9a-f]{4,})/gi;
+const NAMED_BINARY = /% in (\S[^()]*?) \(build id ([0-9a-f]{4,})/gi;
 
 /** The binaries that the infos of an answer name because of their addresses without names. */
 export function binariesIn(infos: string[]): Binary[] {
