@@ -243,7 +243,7 @@ static void await_all(struct run *r)
 	}
 }
 
-int debuginfo_upload(int argc, char **argv)
+int debuginfo_send_files(int argc, char **argv)
 {
 	struct run r = { .last = &r.first };
 	struct flag flags[] = {
@@ -329,7 +329,7 @@ static void print_info(const char *path, const struct native_file *f)
 	print_sections(f->elf);
 }
 
-int debuginfo_info(int argc, char **argv)
+int debuginfo_show_files(int argc, char **argv)
 {
 	static const char *files[FILES_MAX];
 	size_t files_n = 0, failed = 0;

@@ -68,12 +68,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct debuginfo_id id;
 	enum debuginfo_origin origin;
 	enum debuginfo_kind kind;
+	bool of_path;
 
 	for (int k = 0; k < DEBUGINFO_ID_KINDS; k++)
 		try_key((enum debuginfo_id_kind)k, s);
 	if (debuginfo_id_of_stem(s, &id))
 		try_key((enum debuginfo_id_kind)id.kind, debuginfo_id_text(&id));
-	if (queued_name_parse(s, &id, &kind, &origin))
+	if (queued_name_parse(s, &id, &kind, &origin, &of_path))
 		require(kind < DEBUGINFO_KINDS && origin < DEBUGINFO_ORIGINS);
 	try_stamps(s);
 	with_checksum(s);
