@@ -6,7 +6,7 @@ import { demoRegressions, query, request, scratch, startDemo, startServer, until
 const regression = 'rankOffers';
 const BASE_S = 60; // other work on the machine comes and goes: of a short time it may be all
 
-test(`${regression} becomes slower in a running program`, { timeout: 300000 }, async (t) => {
+test(`${regression} becomes slower in a running program`, { timeout: 900000 }, async (t) => {
   const demo = await startDemo(t, 'v1', 'none');
   const config = `
 global: {scrape_interval: 2s}
@@ -26,7 +26,7 @@ scrape_configs:
   assert.ok(demoRegressions().includes(regression));
   await until('scrapes of the base', 2 * BASE_S, async () => {
     const r = await query(server, `merge(cpu[${BASE_S + 2}s])`);
-    return r.result.length === 1 && r.result[0].profiles >= BASE_S / 2;
+    return r.result.length === 1 && r.result[0].profiles >= 0.4 * BASE_S; // of one every two seconds, some late
   });
   await request(`http://${demo.address}/-/regression?name=${regression}`, { method: 'POST' });
   const since = Math.floor(Date.now() / 1000);
