@@ -441,6 +441,34 @@ static void put(const char *path, const char *text)
 		CHECK_FAIL("cannot write %s", path);
 }
 
+#define AT(deaf, web) "deaf:\n" deaf "web:\n" web
+
+/*
+ * The question that is under way stays with the old servers. *in_time false: the machine was so
+ * busy that it was given up before it could be answered.
+ */
+static void change_meanwhile(struct source *s, const char *conf, bool *in_time)
+{
+	const char *answered = AT(ADDRESS("10.0.0.7:80", "deaf"), ADDRESS("10.0.0.2:80", "web"));
+	const char *given_up = AT("", ADDRESS("10.0.0.2:80", "web"));
+
+	put(conf, "nameserver 127.0.0.1\nsearch a.test\n");
+	dns_server_zone(&s->server, "deaf.a.test A 10.0.0.9\nweb.a.test A 10.0.0.1\n");
+	run_until_set(s, AT(ADDRESS("10.0.0.9:80", "deaf"), ADDRESS("10.0.0.1:80", "web")));
+	dns_server_zone(&s->server, "deaf.a.test SILENT\nweb.a.test A 10.0.0.3\n");
+	run_until(s, &s->publishes, s->publishes + 1);
+	put(conf, "nameserver 127.0.0.2\nsearch b.test\n");
+	dns_server_zone(&s->server, "deaf.a.test SILENT\nweb.a.test A 10.0.0.4\n");
+	while (!str_has_suffix(buf_str(&s->set), STR(ADDRESS("10.0.0.2:80", "web"))) && !check_failures)
+		run_until(s, &s->publishes, s->publishes + 1);
+	/* it is answered at last, by its own server, and its channel ends */
+	dns_server_zone(&s->server, "deaf.a.test A 10.0.0.7\n");
+	while (!str_is(buf_str(&s->set), answered) && !str_is(buf_str(&s->set), given_up) &&
+		!check_failures)
+		run_until(s, &s->publishes, s->publishes + 1);
+	*in_time = str_is(buf_str(&s->set), answered);
+}
+
 /* One question stays with the old servers; the others go to the new ones at once. */
 static void follow_changes(const char *conf)
 {
@@ -448,25 +476,17 @@ static void follow_changes(const char *conf)
 	struct dns_server second;
 	struct err err;
 	struct source s = { .base = event_base_new() };
+	bool in_time = false;
 
 	REQUIRE(dns_server_start_at(
 		&s.server, "127.0.0.1", 53, "deaf.a.test A 10.0.0.9\nweb.a.test A 10.0.0.1\n"));
 	REQUIRE(dns_server_start_at(&second, "127.0.0.2", 53, "web.b.test A 10.0.0.2\n"));
 	REQUIRE_OK(host_run(&s, "A", 80, 50 * NS_PER_MS, names, 2, &err), &err);
-	run_until_set(
-		&s, "deaf:\n" ADDRESS("10.0.0.9:80", "deaf") "web:\n" ADDRESS("10.0.0.1:80", "web"));
-	dns_server_zone(&s.server, "deaf.a.test SILENT\nweb.a.test A 10.0.0.3\n");
-	run_until(&s, &s.publishes, s.publishes + 1);
-	put(conf, "nameserver 127.0.0.2\nsearch b.test\n");
-	dns_server_zone(&s.server, "deaf.a.test SILENT\nweb.a.test A 10.0.0.4\n");
-	run_until_set(
-		&s, "deaf:\n" ADDRESS("10.0.0.9:80", "deaf") "web:\n" ADDRESS("10.0.0.2:80", "web"));
-	/* the old question is answered at last, by its own server, and its channel ends */
-	dns_server_zone(&s.server, "deaf.a.test A 10.0.0.7\n");
-	run_until_set(
-		&s, "deaf:\n" ADDRESS("10.0.0.7:80", "deaf") "web:\n" ADDRESS("10.0.0.2:80", "web"));
+	for (int round = 0; round < 10 && !in_time && !check_failures; round++)
+		change_meanwhile(&s, conf, &in_time);
+	CHECK(in_time);
 	dns_server_zone(&second, "deaf.b.test A 10.0.0.8\n");
-	run_until_set(&s, "deaf:\n" ADDRESS("10.0.0.8:80", "deaf") "web:\n");
+	run_until_set(&s, AT(ADDRESS("10.0.0.8:80", "deaf"), ""));
 	CHECK_STR(buf_str(&s.told), "");
 	host_close(&s);
 	dns_server_stop(&second);
