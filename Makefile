@@ -28,10 +28,10 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
-	tsdb/store tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
+	tsdb/bucket tsdb/store tsdb/remote tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
 	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service scrape/debuginfod \
-	tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
-	tsdb/compact tsdb/read tsdb \
+	tsdb/segments tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
+	tsdb/compact tsdb/read tsdb tsdb/cluster \
 	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
 	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/debuginfo web/api web
@@ -53,7 +53,9 @@ uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes
 uses_scrape/config := base base/yaml base/net proto discovery
 uses_scrape/receive := base base/net proto discovery scrape/config
 uses_scrape := base base/gzip base/net proto proto/legacy discovery scrape/config
+uses_tsdb/bucket := base base/net
 uses_tsdb/store := base
+uses_tsdb/remote := base base/net tsdb/bucket tsdb/store
 uses_tsdb/debuginfo/index := base base/demangle
 uses_tsdb/debuginfo/elf := base tsdb/debuginfo/index
 uses_tsdb/debuginfo/pclntab := base tsdb/debuginfo/index tsdb/debuginfo/elf
@@ -62,6 +64,7 @@ uses_tsdb/debuginfo/extract := base tsdb/debuginfo/index tsdb/debuginfo/elf tsdb
 uses_tsdb/debuginfo/store := base base/self
 uses_tsdb/debuginfo/service := base tsdb/debuginfo/index tsdb/debuginfo/store
 uses_scrape/debuginfod := base base/net scrape/config tsdb/debuginfo/store tsdb/debuginfo/service
+uses_tsdb/segments := base tsdb/store
 uses_tsdb/symbols := base proto
 uses_tsdb/debuginfo/names := base tsdb/symbols tsdb/debuginfo/index tsdb/debuginfo/store
 uses_tsdb/columns := base proto tsdb/symbols
@@ -69,10 +72,11 @@ uses_tsdb/rollup := base proto tsdb/symbols tsdb/columns
 uses_tsdb/series := base tsdb/symbols tsdb/columns
 uses_tsdb/block := base tsdb/store tsdb/symbols tsdb/columns tsdb/rollup
 uses_tsdb/catalog := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block
-uses_tsdb/head := base base/self proto tsdb/store tsdb/symbols tsdb/columns tsdb/series tsdb/block tsdb/catalog
+uses_tsdb/head := base base/self proto tsdb/store tsdb/segments tsdb/symbols tsdb/columns tsdb/series tsdb/block tsdb/catalog
 uses_tsdb/compact := base base/self tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head
 uses_tsdb/read := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head
 uses_tsdb := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/series tsdb/block tsdb/catalog tsdb/head tsdb/compact tsdb/read
+uses_tsdb/cluster := base base/net tsdb/bucket tsdb/segments tsdb/store tsdb/block tsdb/catalog tsdb/head tsdb
 uses_promql/syntax := base proto/report tsdb
 uses_promql/changed := base
 uses_promql/value := base tsdb promql/syntax
@@ -238,7 +242,7 @@ $(GEN_web): $(UI_SOURCES) $(UI_DIR)/.installed
 
 # Programs are fully static in release. The linker then warns that getaddrinfo and others need shared libraries; the
 # warnings go to a log, since c-ares resolves names and nothing calls these. Other modes link the shared runtime of sanitizers.
-program_sources = $(wildcard cmd/$(1)/*.c cmd/$(1)/*/*.c)
+program_sources = $(wildcard cmd/$(1)/*.c cmd/$(1)/*/*.c cmd/shared/*.c)
 define program_rules
 $(BUILD)/$(1): $$(call objects,$$(call program_sources,$(1))) $$(call room_libs,cmd)
 	@echo "  LINK  $$@"

@@ -34,6 +34,14 @@ bool str_has_suffix(struct str s, struct str suffix)
 		str_eq((struct str){ s.ptr + (s.len - suffix.len), suffix.len }, suffix);
 }
 
+struct str str_base_name(struct str path)
+{
+	const char *slash = path.len ? memrchr(path.ptr, '/', path.len) : NULL;
+	size_t at = slash ? (size_t)(slash - path.ptr) + 1 : 0;
+
+	return (struct str){ path.ptr + at, path.len - at };
+}
+
 static bool is_space(char c)
 {
 	return c == ' ' || (c >= '\t' && c <= '\r');

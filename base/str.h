@@ -47,6 +47,7 @@ bool str_has_prefix(struct str s, struct str prefix);
 bool str_eq_nocase(struct str a, struct str b);
 bool str_has_prefix_nocase(struct str s, struct str prefix);
 bool str_has_suffix(struct str s, struct str suffix);
+struct str str_base_name(struct str path); /* behind the last '/' */
 struct str str_trim(struct str s); /* without ASCII white space at both ends */
 ptrdiff_t str_find(struct str s, struct str what); /* offset of the first occurrence, or -1 */
 struct str str_dup(

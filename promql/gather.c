@@ -6,6 +6,7 @@
 #include "promql/gather.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 /* ---- reading out ---- */
 
@@ -36,13 +37,6 @@ static bool keeps(
 	return keep;
 }
 
-/* A sum as part of a value that is not rounded yet. */
-static bool widen(const struct gathering *x, const struct slot *slot, __int128 v, __int128 *out)
-{
-	*out = v;
-	return !x->fraction || fraction_of(slot->factor, v, out);
-}
-
 /* All that follows looks stacks and label sets up by these ids; each comes by here once. */
 static bool is_there(const struct partition *p, const struct accum_cell *c)
 {
@@ -62,8 +56,10 @@ static enum err_code read_cells(struct gathering *x, const struct slot *slot,
 				"a stack of the sum is not among those that are stored");
 		if (slot->deferred && !keeps(x, slot, known, c.label_set))
 			continue;
-		if (x->wide ? !widen(x, slot, c.value, &part->wide[part->n]) : c.value != (int64_t)c.value)
+		if (!x->wide && c.value != (int64_t)c.value)
 			return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
+		if (x->wide)
+			part->wide[part->n] = c.value;
 		part->cells[part->n++] = (struct cell){
 			.stack = c.stack, .label_set = c.label_set, .value = x->wide ? 0 : (int64_t)c.value
 		};
@@ -91,8 +87,6 @@ static enum err_code read_slot(
 		known.v = arena_array(x->ev->arena, char, sym_label_sets_n(part->partition));
 	if (!part->cells || (x->wide && !part->wide) || (slot->deferred && !known.v))
 		return eval_nomem(x->ev, err);
-	x->cancels |= !slot->by_labels && accum_has_negative(slot->sums.acc) &&
-		sym_label_sets_n(slot->partition) > 1;
 	while (part->headers_plain < part->headers_n &&
 		!sym_header(part->partition, part->headers[part->headers_plain])->drop_frames)
 		part->headers_plain++;
@@ -152,38 +146,90 @@ static enum err_code join_part(
 	return ERR_OK;
 }
 
+static enum err_code add_part(
+	struct gathering *x, struct profile_value *p, const struct part *part, struct err *err)
+{
+	for (size_t k = 0; k < part->n; k++)
+		p->wide_total += x->wide ? part->wide[k] : part->cells[k].value;
+	p->wide_total += part->names_total;
+	return join_part(x, p, part, err);
+}
+
+/* All are read before the first is multiplied by its factor. */
+static enum err_code read_fractions(struct gathering *x, struct profile_value *p, struct err *err)
+{
+	struct part *parts = calloc(x->of_n + 1, sizeof(*parts));
+	enum err_code rc = parts ? ERR_OK : eval_nomem(x->ev, err);
+
+	for (size_t i = 0; i < x->of_n && !rc; i++)
+		if (slot_is_read(&x->of[i]))
+			rc = read_slot(x, &x->of[i], &parts[i], err);
+	if (!rc)
+		rc = kin_widen(x, parts, err);
+	for (size_t i = 0; i < x->of_n && !rc; i++)
+		if (slot_is_read(&x->of[i]))
+			rc = add_part(x, p, &parts[i], err);
+	free(parts);
+	return rc;
+}
+
+static enum err_code read_parts(struct gathering *x, struct profile_value *p, struct err *err)
+{
+	struct part part;
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < x->of_n && !rc; i++)
+		if (slot_is_read(&x->of[i]) && !(rc = read_slot(x, &x->of[i], &part, err)))
+			rc = add_part(x, p, &part, err);
+	return rc;
+}
+
 static enum err_code read_group(
 	struct gathering *x, const struct chosen *c, struct profile_value *p, struct err *err)
 {
-	struct part part;
-	__int128 total;
-	enum err_code rc;
-
 	*p = (struct profile_value){ .metric = c->metric, .type = c->type };
 	p->parts = arena_array(x->ev->arena, struct part, x->of_n);
 	if (!p->parts)
 		return eval_nomem(x->ev, err);
-	for (size_t i = 0; i < x->of_n; i++) {
+	for (size_t i = 0; i < x->of_n; i++)
+		if (x->of[i].sums.stats.rows)
+			add_stats(p, &x->of[i].sums.stats);
+	if (!x->s->totals_only)
+		return x->fraction ? read_fractions(x, p, err) : read_parts(x, p, err);
+	if (x->fraction)
+		return kin_total(x, &p->wide_total, err);
+	for (size_t i = 0; i < x->of_n; i++)
+		if (slot_is_read(&x->of[i]))
+			p->wide_total += x->of[i].sums.stats.total;
+	return ERR_OK;
+}
+
+/* Sums by stack of this job are also kept by labels of samples, and were not read by them. */
+static bool may_cancel(const struct gathering *x, const struct slot *negative)
+{
+	struct str job = partition_name(negative->partition);
+
+	for (size_t i = 0; i < x->of_n; i++)
+		if (!x->of[i].by_labels && sym_label_sets_n(x->of[i].partition) > 1 &&
+			str_eq(partition_name(x->of[i].partition), job))
+			return true;
+	return false;
+}
+
+static enum err_code note_signs(struct gathering *x, struct profile_value *p, struct err *err)
+{
+	bool negative = false;
+
+	for (size_t i = 0; i < x->of_n && !x->cancels; i++) {
 		const struct slot *slot = &x->of[i];
 
-		if (slot->sums.stats.rows == 0)
+		if (!slot_is_read(slot) || !slot->sums.acc || !accum_has_negative(slot->sums.acc))
 			continue;
-		add_stats(p, &slot->sums.stats);
-		if (slot->none)
-			continue;
-		if (x->s->totals_only) {
-			if (!widen(x, slot, slot->sums.stats.total, &total))
-				return eval_fault(x->ev, x->s->expr, err, ERR_LIMIT, "a sum exceeds 64 bits");
-			p->wide_total += total;
-			continue;
-		}
-		if ((rc = read_slot(x, slot, &part, err)) || (rc = join_part(x, p, &part, err)))
-			return rc;
-		for (size_t k = 0; k < part.n; k++)
-			p->wide_total += x->wide ? part.wide[k] : part.cells[k].value;
-		p->wide_total += part.names_total;
+		negative = true;
+		x->cancels = may_cancel(x, slot);
 	}
-	return ERR_OK;
+	x->negative |= negative;
+	return profile_join_signs(x->ev, p, err);
 }
 
 /* If types of one group differ, the fields that they share stay. */
@@ -235,7 +281,8 @@ static enum err_code finish_group(
 
 	if (x->fraction && (rc = factors_join(x, err)))
 		return rc;
-	rc = read_group(x, c, p, err);
+	if (!(rc = read_group(x, c, p, err)))
+		rc = note_signs(x, p, err);
 	kept = !rc && !is_left_out(x, p);
 
 	if (rc || p->profiles == 0)
@@ -353,8 +400,8 @@ static enum err_code names_hold(struct eval *ev, const struct value *v, bool *ho
 	return ERR_OK;
 }
 
-static enum err_code sum_groups(
-	struct eval *ev, const struct selection *s, bool *cancels, struct value *out, struct err *err)
+static enum err_code sum_groups(struct eval *ev, const struct selection *s, bool *cancels,
+	bool *negative, struct value *out, struct err *err)
 {
 	struct gathering x = {
 		.ev = ev,
@@ -373,6 +420,7 @@ static enum err_code sum_groups(
 		if ((rc = sum_batch(&x, &at, out, err)))
 			return rc;
 	*cancels = x.cancels;
+	*negative = x.negative;
 	if (out->n > 0)
 		out->type = VALUE_PROFILES;
 	for (size_t i = 0; i < out->n; i++) {
@@ -413,23 +461,23 @@ enum err_code gather_selection(
 {
 	struct selection again = *s;
 	uint64_t samples = ev->samples;
-	bool cancels, hold = true;
-	enum err_code rc = sum_groups(ev, &again, &cancels, out, err);
+	bool cancels, negative, hold = true;
+	enum err_code rc = sum_groups(ev, &again, &cancels, &negative, out, err);
 
 	assert(s->n > 0 && s->groups_n > 0);
 	assert(s->window.min_ns <= s->window.max_ns);
-	if (!rc && again.by_name && !cancels)
+	if (!rc && again.by_name && !negative)
 		rc = names_hold(ev, out, &hold, err);
-	if (!rc && again.by_name && (cancels || !hold)) {
+	if (!rc && again.by_name && (negative || !hold)) {
 		ev->samples = samples;
 		again.by_name = false;
 		out->n = 0;
-		rc = sum_groups(ev, &again, &cancels, out, err);
+		rc = sum_groups(ev, &again, &cancels, &negative, out, err);
 	}
 	if (!rc && cancels && !(rc = split_by_labels(ev, &again, err))) {
 		ev->samples = samples;
 		out->n = 0;
-		rc = sum_groups(ev, &again, &cancels, out, err);
+		rc = sum_groups(ev, &again, &cancels, &negative, out, err);
 	}
 	return rc ? rc : gather_names(ev, out, err);
 }

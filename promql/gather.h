@@ -49,7 +49,14 @@ struct gathering {
 	bool fraction; /* costs are multiplied by a factor for each series */
 	bool wide; /* one of the two */
 	bool cancels; /* samples that differ in their labels alone may have cancelled out */
+	bool negative; /* some cost that was read is below zero */
 };
+
+/* Something of it is in the answer. */
+static inline bool slot_is_read(const struct slot *slot)
+{
+	return slot->sums.stats.rows && !slot->none;
+}
 
 /* ---- gather.c ---- */
 
@@ -92,9 +99,16 @@ uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
 MUST_CHECK enum err_code slots_sum(struct gathering *x, struct err *err);
 void slots_close(struct gathering *x);
 
+/* ---- gather_kin.c ---- */
+
+/* Multiplies what was read of each slot (parts, by slot) by the slot's factor. */
+MUST_CHECK enum err_code kin_widen(struct gathering *x, struct part *parts, struct err *err);
+/* The same of totals: adds them to *total. */
+MUST_CHECK enum err_code kin_total(struct gathering *x, __int128 *total, struct err *err);
+
 /* ---- gather_names.c ---- */
 
-/* Addresses get names; parts keep their cells. What has none is told in the answer's infos. */
+/* Gives addresses names; parts keep their cells. The answer's infos say what has no name. */
 MUST_CHECK enum err_code gather_names(struct eval *ev, struct value *v, struct err *err);
 /* Sums by name are not what stacks would give: addresses among them have names now. */
 MUST_CHECK enum err_code gather_names_may_differ(

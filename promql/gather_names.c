@@ -4,6 +4,7 @@
  */
 #include <math.h>
 
+#include "base/map.h"
 #include "promql/gather.h"
 #include "tsdb/debuginfo/names/naming.h"
 
@@ -61,12 +62,50 @@ static double cost_in(const struct bare_costs *c, size_t i, bool leaf)
 	return leaf ? c->of[i].leaf : c->of[i].any;
 }
 
-/* Of two that cost the same the one that was met later. */
-static bool is_less(const struct bare_costs *c, size_t i, size_t than, bool leaf)
+/* Of two that cost the same the one whose name is behind the other's. */
+static bool is_less(
+	const struct eval *ev, const struct bare_costs *c, size_t i, size_t than, bool leaf)
 {
+	const struct naming_binary *x = naming_binary(ev->naming, i),
+							   *y = naming_binary(ev->naming, than);
 	double a = cost_in(c, i, leaf), b = cost_in(c, than, leaf);
+	int order;
 
-	return a != b ? a < b : i > than;
+	if (a != b)
+		return a < b;
+	return (order = str_cmp(x->path, y->path)) ? order > 0 : str_cmp(x->build_id, y->build_id) > 0;
+}
+
+static bool binary_eq(const void *ctx, const void *key, uint32_t id)
+{
+	const struct naming_binary *a = key, *b = naming_binary(((const struct eval *)ctx)->naming, id);
+
+	return str_eq(a->path, b->path) && str_eq(a->build_id, b->build_id);
+}
+
+/* A binary that several partitions have is told once. */
+static enum err_code join_binaries(struct eval *ev, struct bare_costs *c, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct map map;
+
+	map_init(&map);
+	for (uint32_t i = 0; i < c->n && !rc; i++) {
+		const struct naming_binary *b = naming_binary(ev->naming, i);
+		uint64_t hash = hash_bytes(
+			b->path.ptr, b->path.len, hash_bytes(b->build_id.ptr, b->build_id.len, 0));
+		uint32_t at = map_find(&map, hash, binary_eq, ev, b);
+
+		if (at == MAP_NONE) {
+			rc = map_add(&map, hash, i) ? ERR_OK : eval_nomem(ev, err);
+			continue;
+		}
+		c->of[at].leaf += c->of[i].leaf;
+		c->of[at].any += c->of[i].any;
+		c->of[i] = (struct bare_cost){ 0 };
+	}
+	map_release(&map);
+	return rc;
 }
 
 /* The binaries with the largest costs, as far as the info goes. */
@@ -79,8 +118,8 @@ static void print_binaries(
 		size_t best = c->n;
 
 		for (size_t i = 0; i < c->n; i++)
-			if (cost_in(c, i, leaf) > 0 && (last == c->n || is_less(c, i, last, leaf)) &&
-				(best == c->n || is_less(c, best, i, leaf)))
+			if (cost_in(c, i, leaf) > 0 && (last == c->n || is_less(ev, c, i, last, leaf)) &&
+				(best == c->n || is_less(ev, c, best, i, leaf)))
 				best = i;
 		last = best;
 		buf_printf(text, "%s %.3g%% in ", told++ ? "," : "", 100 * cost_in(c, best, leaf) / c->all);
@@ -90,8 +129,20 @@ static void print_binaries(
 		buf_printf(text, ", and %zu more", any - told);
 }
 
-/* Callers alone are told where all innermost frames have names. */
-static enum err_code tell_shares(struct eval *ev, const struct bare_costs *c, struct err *err)
+static double cost_of_all(const struct value *v)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < v->n; i++)
+		for (size_t k = 0; k < v->profiles[i].parts_n; k++)
+			for (size_t c = 0; c < v->profiles[i].parts[k].n; c++)
+				sum += cost_of(&v->profiles[i].parts[k], c);
+	return sum;
+}
+
+/* If all innermost frames have names, the info is about their callers. */
+static enum err_code tell_shares(
+	struct eval *ev, const struct value *v, struct bare_costs *c, struct err *err)
 {
 	struct buf text = { 0 };
 	double sum[2] = { 0 };
@@ -99,6 +150,8 @@ static enum err_code tell_shares(struct eval *ev, const struct bare_costs *c, st
 	bool leaf;
 	enum err_code rc;
 
+	if ((rc = join_binaries(ev, c, err)))
+		return rc;
 	for (size_t i = 0; i < c->n; i++)
 		for (int k = 0; k < 2; k++) {
 			sum[k] += cost_in(c, i, k);
@@ -106,6 +159,7 @@ static enum err_code tell_shares(struct eval *ev, const struct bare_costs *c, st
 		}
 	if (!any[0])
 		return ERR_OK;
+	c->all = cost_of_all(v);
 	leaf = any[1] > 0;
 	buf_printf(&text, "%.3g%% of the cost %s without names:", 100 * sum[leaf] / c->all,
 		leaf ? "is in addresses" : "is called from addresses");
@@ -133,22 +187,10 @@ static enum err_code tell_paths(struct eval *ev, struct err *err)
 	return ERR_OK;
 }
 
-static enum err_code tell(
-	struct eval *ev, const struct bare_costs *c, bool by_name, struct err *err)
-{
-	enum err_code rc;
-
-	if ((rc = tell_paths(ev, err)))
-		return rc;
-	if (by_name || (ev->mode == EVAL_RANGE && c->n))
-		return eval_info(ev, err, "some of the cost is in addresses without names");
-	return tell_shares(ev, c, err);
-}
-
 enum err_code gather_names(struct eval *ev, struct value *v, struct err *err)
 {
 	struct bare_costs costs = { 0 };
-	bool by_name = false;
+	bool no_shares = false; /* costs by name alone, or one step of many */
 	const struct naming_bare *bare;
 	enum err_code rc;
 
@@ -161,14 +203,20 @@ enum err_code gather_names(struct eval *ev, struct value *v, struct err *err)
 			if ((rc = naming_partition(ev->naming, ev->arena, part->partition, &stacks,
 					 &part->partition, &bare, err)))
 				return rc;
-			if (bare && (rc = add_bare(ev, part, bare, &costs, err)))
+			if (bare && ev->mode == EVAL_RANGE)
+				no_shares = true;
+			else if (bare && (rc = add_bare(ev, part, bare, &costs, err)))
 				return rc;
-			for (size_t c = 0; c < part->n; c++)
-				costs.all += cost_of(part, c);
-			for (size_t c = 0; c < part->names_n && !by_name; c++)
-				by_name = part->names[c].unnamed;
+			for (size_t c = 0; c < part->names_n && !no_shares; c++)
+				no_shares = part->names[c].unnamed;
 		}
-	return ev->naming ? tell(ev, &costs, by_name, err) : ERR_OK;
+	if (!ev->naming)
+		return ERR_OK;
+	if ((rc = tell_paths(ev, err)))
+		return rc;
+	if (no_shares)
+		return eval_info(ev, err, "some of the cost is in addresses without names");
+	return tell_shares(ev, v, &costs, err);
 }
 
 enum err_code gather_names_may_differ(

@@ -172,6 +172,7 @@ static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
 	if ((rc = db_rows_open(ev->querier, c->series, s->window.min_ns, s->window.max_ns, &rows, err)))
 		return rc;
 	while (!(rc = db_rows_next(rows, &row, err))) {
+		size_t infos = ev->infos_n;
 		struct selection one = *s;
 		struct chosen at = *c;
 		struct value v = { 0 };
@@ -184,6 +185,7 @@ static enum err_code best_of_samples(struct eval *ev, const struct selection *s,
 		one.totals_only = false;
 		if ((rc = eval_check(ev, err)) || (rc = gather_selection(ev, &one, &v, err)))
 			break;
+		ev->infos_n = infos; /* the answer is about one of them */
 		if (v.n > 0)
 			compare(
 				best, greatest, (struct row_total){ v.profiles[0].value_total, at.at_ns }, epoch);

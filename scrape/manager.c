@@ -28,6 +28,8 @@
 METRIC_GAUGE(pools_gauge, "epimetheus_scrape_pools", "Jobs.", NULL);
 METRIC_GAUGE(pool_targets, "epimetheus_scrape_pool_targets", "Target and profile pairs of a job.",
 	"scrape_pool");
+METRIC_GAUGE(pool_elsewhere, "epimetheus_scrape_pool_targets_of_other_shards",
+	"Targets of a job that other shards scrape.", "scrape_pool");
 METRIC_COUNTER(syncs, "epimetheus_scrape_pool_syncs_total", "Target sets applied.", NULL);
 METRIC_HISTOGRAM(sync_seconds, "epimetheus_scrape_pool_sync_duration_seconds",
 	"From a job's target groups to queued changes of its targets.", NULL);
@@ -60,15 +62,17 @@ static void log_trouble(struct job_pool *p)
 }
 
 /* Adds the difference, because jobs beyond METRIC_VALUES_MAX share a cell. */
-static void count_targets(struct job_pool *p, size_t n)
+static void count_targets(struct job_pool *p, size_t n, size_t elsewhere)
 {
 	char name[256];
 
-	if (n == p->counted)
+	if (n == p->counted && elsewhere == p->elsewhere)
 		return;
 	snprintf(name, sizeof(name), STR_FMT, STR_ARG(p->job->job_name));
 	metric_add(&pool_targets, name, (double)n - (double)p->counted);
+	metric_add(&pool_elsewhere, name, (double)elsewhere - (double)p->elsewhere);
 	p->counted = n;
+	p->elsewhere = elsewhere;
 }
 
 static void end_scraper(struct scraper *s)
@@ -109,7 +113,7 @@ static void pool_sync(struct job_pool *p, const struct target_set *old, struct s
 	while (i < old_n)
 		end_scraper(scrapers[i++]);
 	metric_add(&syncs, NULL, 1);
-	count_targets(p, p->set->n);
+	count_targets(p, p->set->n, p->set->elsewhere);
 	log_trouble(p);
 }
 
@@ -136,7 +140,7 @@ static void on_groups(void *ctx, void *user, struct groups *groups)
 	struct target_set *set;
 	struct err err;
 
-	if (targets_expand(p->config, p->job, groups, &set, &err)) {
+	if (targets_expand(p->config, p->job, m->shard, groups, &set, &err)) {
 		log_error(
 			"scrape", "job keeps its last targets", LOG_STR("job", p->job->job_name), LOG_E(&err));
 		return;
@@ -167,7 +171,7 @@ static void pool_end(struct job_pool *p)
 		end_scraper(p->scrapers[i]);
 	free(p->scrapers);
 	p->scrapers = NULL;
-	count_targets(p, 0);
+	count_targets(p, 0, 0);
 }
 
 /* Takes the scrapers over from the pool of the same name. */
@@ -175,7 +179,8 @@ static void pool_inherit(struct job_pool *p, struct job_pool *old)
 {
 	p->logged = old->logged;
 	p->counted = old->counted;
-	old->counted = 0;
+	p->elsewhere = old->elsewhere;
+	old->counted = old->elsewhere = 0;
 	if (p->set) {
 		pool_sync(p, old->set, old->scrapers);
 		free(old->scrapers);
@@ -337,6 +342,7 @@ static enum err_code manager_init(
 
 	assert(o->sink);
 	m->env.sink = o->sink;
+	m->shard = o->shard;
 	m->listen_address = strdup(o->listen_address ? o->listen_address : "");
 	m->external_url = strdup(o->external_url ? o->external_url : "");
 	m->env.symbols = symbol_cache_open();

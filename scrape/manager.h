@@ -19,6 +19,7 @@
 
 #include "proto/sink.h"
 #include "scrape/config/config.h"
+#include "scrape/shard.h"
 
 struct scrape_manager;
 struct target_set;
@@ -31,6 +32,7 @@ struct scrape_manager_options {
 	size_t connections_max; /* 0: 65536; at most 7/8 of RLIMIT_NOFILE */
 	const char *listen_address; /* the server's own "host:port", for globalUrl; NULL or "": none */
 	const char *external_url; /* likewise */
+	struct shard shard; /* whose targets are scraped */
 };
 
 MUST_CHECK enum err_code scrape_manager_open(
@@ -43,6 +45,8 @@ MUST_CHECK enum err_code scrape_manager_open(
  */
 MUST_CHECK enum err_code scrape_manager_apply(
 	struct scrape_manager *m, struct config *c, struct err *err);
+
+struct shard scrape_manager_shard(const struct scrape_manager *m); /* as it was opened */
 
 /* Ends scrapes under way, waits for the sink, stops the threads. NULL is fine. */
 void scrape_manager_close(struct scrape_manager *m);
@@ -65,14 +69,16 @@ struct target_info {
 	uint64_t last_samples, last_bytes; /* of the last scrape that went well */
 };
 
-struct dropped_target { /* relabelling dropped all of its profiles */
+struct dropped_target { /* relabelling dropped all of its profiles, or another shard scrapes it */
 	struct labels discovered; /* common to all profiles */
 	struct str pool;
+	struct str reason; /* "shard 1 of 3 scrapes it", shards counted from 0; "": relabelling */
 };
 
 struct pool_info {
 	struct str name;
 	size_t active, dropped; /* all of them, not only keep_dropped_targets */
+	size_t elsewhere; /* of the dropped ones, other shards' */
 	struct str error; /* why targets of the pool are not scraped, or "" */
 };
 

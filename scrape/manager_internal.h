@@ -15,13 +15,14 @@ struct job_pool {
 	struct scraper **scrapers; /* of set->v; NULL, or an entry that is NULL: out of memory */
 	const char *trouble; /* why some targets are not scraped, or NULL */
 	uint64_t logged; /* hash of the set's error that was logged last */
-	size_t counted; /* targets in the gauge */
+	size_t counted, elsewhere; /* targets in the gauges */
 };
 
 struct scrape_manager {
 	struct scrape_env env;
 	struct discovery *discovery;
 	char *listen_address, *external_url;
+	struct shard shard;
 	struct lane *lanes[LANES_MAX];
 	size_t lanes_n;
 	struct mutex lock; /* guards pools and which scrapers they have; not the state of scrapers */

@@ -3,6 +3,7 @@
  * Only the outcome of their last scrapes is copied, by their loops, one loop after the other.
  */
 #include <assert.h>
+#include <stdio.h>
 
 #include "base/hidden.h"
 #include "base/str.h"
@@ -101,6 +102,21 @@ static bool wanted(const struct snapshot *s, const struct job_pool *p)
 	return !s->pool || str_is(p->job->job_name, s->pool);
 }
 
+struct shard scrape_manager_shard(const struct scrape_manager *m)
+{
+	return m->shard;
+}
+
+static struct str why_dropped(struct snapshot *s, unsigned shard)
+{
+	char text[64];
+
+	if (shard == TARGET_NO_SHARD)
+		return STR("");
+	snprintf(text, sizeof(text), "shard %u of %u scrapes it", shard, s->manager->shard.total);
+	return dup(s, str_of(text));
+}
+
 static void show_pool(struct snapshot *s, const struct job_pool *p)
 {
 	struct scrape_snapshot *out = s->out;
@@ -117,14 +133,16 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 	out->sets[out->sets_n++] = target_set_ref(p->set);
 	info->active = p->set->n;
 	info->dropped = p->set->dropped_total;
+	info->elsewhere = p->set->elsewhere;
 	for (size_t i = 0; i < p->set->n; i++) {
 		s->scrapers[out->active_n] = p->scrapers ? p->scrapers[i] : NULL;
 		show_target(s, p, &p->set->v[i], &out->active[out->active_n++]);
 	}
 	for (size_t i = 0; i < p->set->dropped_n; i++)
 		out->dropped[out->dropped_n++] = (struct dropped_target){
-			.discovered = without_secrets(s, p->set->dropped[i]),
+			.discovered = without_secrets(s, p->set->dropped[i].discovered),
 			.pool = info->name,
+			.reason = why_dropped(s, p->set->dropped[i].shard),
 		};
 }
 

@@ -11,6 +11,7 @@
 
 struct expansion {
 	struct target_set *set;
+	struct shard shard;
 	struct target_make make;
 	size_t cap; /* of set->v */
 	size_t dropped_cap; /* of set->dropped */
@@ -30,17 +31,33 @@ static enum err_code set_add(struct expansion *x, const struct target *t, struct
 	return ERR_OK;
 }
 
-static enum err_code set_drop(struct expansion *x, struct labels discovered, struct err *err)
+/* Whether the labels of one more are kept. */
+static bool keeps_dropped(const struct target_set *s, unsigned shard)
 {
-	struct target_set *s = x->set;
 	size_t limit = s->job->keep_dropped_targets;
 
+	if (limit)
+		return s->dropped_n < limit;
+	return shard == TARGET_NO_SHARD || s->elsewhere <= TARGETS_ELSEWHERE_SHOWN_MAX;
+}
+
+static enum err_code set_drop(
+	struct expansion *x, const struct target_group *g, size_t i, unsigned shard, struct err *err)
+{
+	struct target_set *s = x->set;
+	struct target_dropped d = { .shard = shard };
+	enum err_code rc;
+
 	s->dropped_total++;
-	if (limit && s->dropped_n >= limit)
+	s->elsewhere += shard != TARGET_NO_SHARD;
+	if (!keeps_dropped(s, shard))
 		return ERR_OK;
+	target_populate(&x->make, g->labels, g->targets[i], NULL);
+	if ((rc = labels_builder_build(&x->make.b, &d.discovered, err)))
+		return rc;
 	if (!arena_array_room(&s->arena, &s->dropped, s->dropped_n, 1, &x->dropped_cap))
 		return arena_fail(&s->arena, "targets", err);
-	s->dropped[s->dropped_n++] = discovered;
+	s->dropped[s->dropped_n++] = d;
 	return ERR_OK;
 }
 
@@ -56,7 +73,36 @@ static void set_error(struct expansion *x, const char *text)
 
 struct target_count { /* profiles of one target */
 	size_t kept, dropped, wrong;
+	unsigned shard; /* of those that are another one's */
 };
+
+/*
+ * Whether another shard scrapes it. Nothing is kept of such targets: of each server's targets there
+ * are many times as many elsewhere.
+ */
+static enum err_code is_elsewhere(struct expansion *x, const struct target_group *g, size_t i,
+	const struct profile_config *p, struct target_count *n, bool *out, struct err *err)
+{
+	const struct labels_builder *b = &x->make.b;
+	enum err_code rc;
+	unsigned shard;
+	bool keep;
+
+	*out = false;
+	if (x->shard.total <= 1)
+		return ERR_OK;
+	target_populate(&x->make, g->labels, g->targets[i], p);
+	if ((rc = relabel_apply(&x->set->job->relabel, &x->make.b, &keep, NULL, err)) || !keep)
+		return rc;
+	shard = shard_of(labels_builder_get(b, STR("job")),
+		labels_builder_get(b, STR("__address__")), x->shard.total);
+	if (shard == x->shard.ordinal)
+		return ERR_OK;
+	n->dropped++;
+	n->shard = shard;
+	*out = true;
+	return ERR_OK;
+}
 
 static enum err_code expand_one(struct expansion *x, const struct target_group *g, size_t i,
 	const struct profile_config *p, struct target_count *n, struct err *err)
@@ -64,8 +110,10 @@ static enum err_code expand_one(struct expansion *x, const struct target_group *
 	struct target_make *m = &x->make;
 	struct target t = { .profile = p };
 	enum err_code rc;
-	bool keep;
+	bool keep, elsewhere;
 
+	if ((rc = is_elsewhere(x, g, i, p, n, &elsewhere, err)) || elsewhere)
+		return rc;
 	target_populate(m, g->labels, g->targets[i], p);
 	if ((rc = labels_builder_build(&m->b, &t.discovered, err)) ||
 		(rc = relabel_apply(&x->set->job->relabel, &m->b, &keep, NULL, err)))
@@ -91,8 +139,7 @@ static enum err_code expand_target(
 	struct expansion *x, const struct target_group *g, size_t i, struct err *err)
 {
 	const struct scrape_config *job = x->set->job;
-	struct target_count n = { 0 };
-	struct labels discovered;
+	struct target_count n = { .shard = TARGET_NO_SHARD };
 	enum err_code rc;
 
 	for (size_t p = 0; p < job->profiles_n; p++)
@@ -101,10 +148,7 @@ static enum err_code expand_target(
 	x->targets += n.kept > 0;
 	if (!n.dropped || n.kept || n.wrong)
 		return ERR_OK;
-	target_populate(&x->make, g->labels, g->targets[i], NULL);
-	if ((rc = labels_builder_build(&x->make.b, &discovered, err)))
-		return rc;
-	return set_drop(x, discovered, err);
+	return set_drop(x, g, i, n.shard, err);
 }
 
 static enum err_code expand_groups(struct expansion *x, struct err *err)
@@ -184,10 +228,10 @@ static void finish_set(struct expansion *x)
 }
 
 enum err_code targets_expand(struct config *config, const struct scrape_config *job,
-	struct groups *groups, struct target_set **out, struct err *err)
+	struct shard shard, struct groups *groups, struct target_set **out, struct err *err)
 {
 	struct target_set *s = calloc(1, sizeof(*s));
-	struct expansion x = { .set = s };
+	struct expansion x = { .set = s, .shard = shard };
 	enum err_code rc;
 
 	assert(job >= config->scrape && job < config->scrape + config->scrape_n);

@@ -11,7 +11,10 @@
 #ifndef SCRAPE_TARGETS_H
 #define SCRAPE_TARGETS_H
 
+#include <limits.h>
+
 #include "scrape/config/config.h"
+#include "scrape/shard.h"
 
 struct target {
 	struct labels discovered; /* before relabelling, with the profile's labels */
@@ -26,6 +29,14 @@ struct target {
 	uint64_t home; /* hash of the address: all targets of an address are on one loop */
 };
 
+#define TARGET_NO_SHARD UINT_MAX
+#define TARGETS_ELSEWHERE_SHOWN_MAX 1000 /* of a set, if keep_dropped_targets is not set */
+
+struct target_dropped {
+	struct labels discovered; /* that all profiles share */
+	unsigned shard; /* that scrapes it; TARGET_NO_SHARD: rules dropped it */
+};
+
 struct target_set {
 	atomic_uint refs;
 	struct arena arena;
@@ -35,18 +46,20 @@ struct target_set {
 	struct target *v; /* ascending by labels, then url; labels distinct; not of the arena */
 	size_t n;
 	/*
-	 * Targets whose profiles were all dropped by rules: the discovered labels that all profiles
-	 * share. At most keep_dropped_targets, if that is set.
+	 * Targets whose profiles were all dropped by rules, or are other shards'. At most
+	 * keep_dropped_targets, if that is set.
 	 */
-	struct labels *dropped;
+	struct target_dropped *dropped;
 	size_t dropped_n;
 	size_t dropped_total;
+	size_t elsewhere; /* of these, other shards' */
 	struct str error; /* why some targets are not scraped, or "" */
 	bool limit_exceeded; /* over target_limit: nothing is scraped, and `error` says so */
 };
 
+/* shard: whose targets are wanted. A profile whose target is another shard's is left out. */
 MUST_CHECK enum err_code targets_expand(struct config *config, const struct scrape_config *job,
-	struct groups *groups, struct target_set **out, struct err *err);
+	struct shard shard, struct groups *groups, struct target_set **out, struct err *err);
 /* A set of a copy of this target. Its labels are copies, so it holds no groups. */
 MUST_CHECK enum err_code target_set_of(const struct target_set *from, const struct target *t,
 	struct target_set **out, struct err *err);

@@ -60,8 +60,9 @@ static bool is_auto_seconds(const struct scrape_config *job, const struct profil
 	return seconds == target_auto_seconds(interval);
 }
 
-static enum err_code explain_profile(struct target_make *m, const struct profile_config *p,
-	struct labels discovered, struct explained_profile *out, struct err *err)
+static enum err_code explain_profile(struct target_make *m, struct shard shard,
+	const struct profile_config *p, struct labels discovered, struct explained_profile *out,
+	struct err *err)
 {
 	struct labels_builder given;
 	struct target t = { .profile = p };
@@ -79,6 +80,14 @@ static enum err_code explain_profile(struct target_make *m, const struct profile
 	target_populate(m, (struct labels){ 0 }, labels, p);
 	if ((rc = relabel_apply(&m->job->relabel, &m->b, &keep, &out->dropped_by, err)) || !keep)
 		return rc;
+	if (shard.total > 1) {
+		out->shard = shard_of(labels_builder_get(&m->b, STR("job")),
+			labels_builder_get(&m->b, STR("__address__")), shard.total);
+		if (out->shard != shard.ordinal) {
+			out->end = EXPLAINED_ELSEWHERE;
+			return ERR_OK;
+		}
+	}
 	rc = target_finish(m, &t, err);
 	if (rc == ERR_INVALID) {
 		out->end = EXPLAINED_REFUSED;
@@ -102,8 +111,8 @@ static bool is_asked_for(
 	return true;
 }
 
-enum err_code targets_explain(const struct scrape_config *job, struct labels discovered,
-	struct arena *a, struct explanation *out, struct err *err)
+enum err_code targets_explain(const struct scrape_config *job, struct shard shard,
+	struct labels discovered, struct arena *a, struct explanation *out, struct err *err)
 {
 	struct str name = labels_get(discovered, STR(LABEL_NAME));
 	struct target_make m;
@@ -119,7 +128,7 @@ enum err_code targets_explain(const struct scrape_config *job, struct labels dis
 	for (size_t i = 0; i < job->profiles_n && !rc; i++)
 		if (is_asked_for(job, &job->profiles[i], name))
 			rc = explain_profile(
-				&m, &job->profiles[i], discovered, &out->profiles[out->profiles_n++], err);
+				&m, shard, &job->profiles[i], discovered, &out->profiles[out->profiles_n++], err);
 	target_make_release(&m);
 	return rc;
 }

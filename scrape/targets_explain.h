@@ -11,6 +11,7 @@
 #define SCRAPE_TARGETS_EXPLAIN_H
 
 #include "scrape/config/config.h"
+#include "scrape/shard.h"
 
 struct explained_step {
 	const struct relabel_rule *rule;
@@ -18,12 +19,13 @@ struct explained_step {
 	bool keep;
 };
 
-enum explained_end { EXPLAINED_SCRAPED, EXPLAINED_DROPPED, EXPLAINED_REFUSED };
+enum explained_end { EXPLAINED_SCRAPED, EXPLAINED_DROPPED, EXPLAINED_REFUSED, EXPLAINED_ELSEWHERE };
 
 struct explained_profile {
 	struct str profile; /* as the job names it; labels may rename it */
 	enum explained_end end;
 	size_t dropped_by; /* rule, from 0 */
+	unsigned shard; /* elsewhere: that scrapes it */
 	struct labels labels; /* scraped: as stored, with __name__ */
 	struct str url;
 	struct str error; /* refused */
@@ -40,7 +42,8 @@ struct explanation {
 	size_t profiles_n;
 };
 
-MUST_CHECK enum err_code targets_explain(const struct scrape_config *job, struct labels discovered,
-	struct arena *a, struct explanation *out, struct err *err);
+/* shard: whose targets are wanted. */
+MUST_CHECK enum err_code targets_explain(const struct scrape_config *job, struct shard shard,
+	struct labels discovered, struct arena *a, struct explanation *out, struct err *err);
 
 #endif

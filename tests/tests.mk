@@ -8,6 +8,9 @@ UNIT_WITH_discovery/sources := base/net discovery
 UNIT_WITH_discovery/kubernetes := base/net
 UNIT_WITH_discovery := discovery/sources base/net
 $(foreach r,symbols columns rollup series block catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
+UNIT_WITH_tsdb/bucket := base/net
+UNIT_WITH_tsdb/cluster := tsdb/bucket tsdb/remote base/net tsdb proto
+UNIT_WITH_tsdb/remote := tsdb/bucket base/net tsdb proto
 UNIT_WITH_proto/legacy := proto
 UNIT_WITH_proto/folded := proto
 UNIT_WITH_tsdb := proto base/self
@@ -24,16 +27,17 @@ UNIT_WITH_web/profefe := web/http web
 UNIT_WITH_web/debuginfo := web/http web
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web := web/http
+UNIT_WITH_cmd := tsdb/cluster tsdb/bucket tsdb/remote base/net tsdb proto
 UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_tsdb/debuginfo/dwarf := tests/tsdb/debuginfo/oracle/compare.c
 UNIT_PARTS_tsdb/debuginfo/extract := tests/tsdb/debuginfo/oracle/compare.c
 UNIT_PARTS_cmd := $(addprefix cmd/epitool/,native_file.c table.c times.c costs.c show.c $(addprefix test_rules/,file.c notation.c print.c)) \
-	cmd/epimetheus/limits.c
+	$(addprefix cmd/epimetheus/,cluster_view.c limits.c modes.c options.c) $(wildcard cmd/shared/*.c)
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 # The longest tests begin first, so that none of them runs alone at the end.
 UNIT_LONGEST := tsdb/catalog/blocks promql/parallel promql/by_name tsdb/head/head_damage tsdb/power tsdb/stress tsdb/sweep \
 	tsdb/compact/sweep_blocks promql/profiles/filter_oracle tsdb/crash tsdb/full scrape/manager discovery/sources/dns_sd \
-	discovery/sources/http_sd promql/rates promql/profiles/flat promql/script promql/series_memory promql/rules/notify/notifier
+	discovery/sources/http_sd promql/union promql/rates promql/profiles/flat promql/script promql/series_memory promql/rules/notify/notifier
 UNIT_SOURCES := $(filter $(UNIT_LONGEST:%=tests/%_test.c),$(UNIT_SOURCES)) \
 	$(filter-out $(UNIT_LONGEST:%=tests/%_test.c),$(UNIT_SOURCES))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
@@ -211,7 +215,8 @@ TORTURE_WRAPPED := malloc calloc realloc reallocarray aligned_alloc strdup strnd
 	open read pread write fsync fdatasync rename link unlink mkdir rmdir stat lstat fstat statvfs ftruncate lseek \
 	opendir fopen socket connect close eventfd inotify_init1 inotify_add_watch getrandom mmap pthread_create
 TORTURE_HELPERS := $(call objects,$(filter-out %_torture.c,$(wildcard tests/torture/*.c)) \
-	$(filter-out cmd/epimetheus/main.c cmd/epimetheus/licenses.c,$(wildcard cmd/epimetheus/*.c)) tests/web/grpc/h2_client.c)
+	$(filter-out cmd/epimetheus/main.c cmd/epimetheus/licenses.c,$(wildcard cmd/epimetheus/*.c cmd/shared/*.c)) \
+	tests/web/grpc/h2_client.c)
 TORTURE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/torture/*_torture.c))
 $(BUILD)/tests/torture/%: $(BUILD)/obj/tests/torture/%.o $(TORTURE_HELPERS) $(call room_libs,cmd)
 	@mkdir -p $(@D)

@@ -1,5 +1,6 @@
 #include "tsdb/db.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +9,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/metrics.h"
 #include "tsdb/catalog/ids.h"
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
@@ -17,27 +17,14 @@
 #include "tsdb/head/commit.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/head.h"
+#include "tsdb/head/ship_internal.h"
+#include "tsdb/status.h"
 #include "tsdb/store/mirror.h"
 #include "tsdb/symbols/stored.h"
 
 #define MAINTAIN_EVERY_NS NS_PER_S /* free space */
 #define MAINTAIN_NICE 10
 #define RETENTION_EVERY_NS (60 * NS_PER_S)
-
-METRIC_GAUGE(series_gauge, "epimetheus_tsdb_series", "Series in the index.", NULL);
-METRIC_GAUGE(windows_gauge, "epimetheus_tsdb_windows", "Windows on disk.", NULL);
-METRIC_GAUGE(blocks_gauge, "epimetheus_tsdb_blocks", "Blocks on disk.", NULL);
-METRIC_GAUGE(
-	partitions_gauge, "epimetheus_tsdb_partitions", "Partitions (epochs of jobs) in memory.", NULL);
-METRIC_GAUGE(nodes_gauge, "epimetheus_tsdb_stack_nodes", "Stack nodes of all partitions.", NULL);
-METRIC_GAUGE(strings_gauge, "epimetheus_tsdb_strings", "Strings of all partitions.", NULL);
-METRIC_GAUGE(
-	symbols_gauge, "epimetheus_tsdb_symbol_bytes", "Memory of all partitions' symbols.", NULL);
-METRIC_GAUGE(
-	disk_gauge, "epimetheus_tsdb_disk_bytes", "Bytes of all windows and blocks on disk.", NULL);
-METRIC_GAUGE(losses_gauge, "epimetheus_tsdb_losses",
-	"Losses of stored profiles that nobody has accepted.", NULL);
-METRIC_GAUGE(oldest_gauge, "epimetheus_tsdb_oldest_row_seconds", "Time of the oldest row.", NULL);
 
 void db_options_default(struct db_options *o)
 {
@@ -54,6 +41,7 @@ void db_options_default(struct db_options *o)
 		.partition_bytes_max = UINT64_C(512) << 20,
 		.symbols_bytes = UINT64_C(128) << 20,
 		.cache_bytes = UINT64_C(16) << 20,
+		.segments_bytes = UINT64_C(1) << 30,
 	};
 }
 
@@ -101,6 +89,12 @@ void db_maintain(struct db *db, bool retention)
 {
 	struct err err;
 
+	if (db->is_union)
+		return;
+	if (db->o.follower) { /* what it has comes and goes with segments */
+		partitions_evict(db);
+		return;
+	}
 	leave_shadows(db);
 	db_check_room(db);
 	partitions_bound(db);
@@ -108,6 +102,7 @@ void db_maintain(struct db *db, bool retention)
 		compaction_round(db);
 	if (!retention)
 		return;
+	blocks_retry(db);
 	if (compaction_begin(db, false)) {
 		retention_apply(db);
 		compaction_end(db);
@@ -148,70 +143,6 @@ static void maintenance(void *ctx)
 	mutex_unlock(&db->lock);
 }
 
-/* ---- status ---- */
-
-void db_status(struct db *db, struct db_status *out)
-{
-	*out = (struct db_status){ .rows = atomic_load(&db->rows),
-		.samples = atomic_load(&db->samples),
-		.numbers = atomic_load(&db->numbers) };
-	out->series = series_n(db->series);
-	out->index_bytes = series_index_bytes(db->series);
-	out->losses = losses_open_n(db->losses);
-	mutex_lock(&db->lock);
-	out->delta_bytes = atomic_load(&db->delta_bytes);
-	for (uint32_t i = 0; i < db->partitions_n; i++) {
-		const struct partition *p = db->partitions[i];
-
-		if (!p)
-			continue;
-		out->partitions++;
-		out->nodes += sym_nodes_n(p) - 1;
-		out->strings += sym_strings_n(p) - 1;
-		out->symbol_bytes += atomic_load(&p->bytes);
-	}
-	out->windows = db->windows_n;
-	out->blocks = db->blocks_n;
-	for (size_t i = 0; i < db->blocks_n; i++) {
-		const struct block_meta *m = block_meta(db->blocks[i]->block);
-
-		out->disk_bytes += block_disk_bytes(db->blocks[i]->block);
-		if (!out->min_ns || m->first_ns < out->min_ns)
-			out->min_ns = m->first_ns;
-		if (m->last_ns > out->max_ns)
-			out->max_ns = m->last_ns;
-	}
-	for (size_t i = 0; i < db->windows_n; i++) {
-		const struct window_count *c = &db->windows[i]->count;
-
-		out->disk_bytes += head_disk_bytes(db, db->windows[i]);
-		if (window_is_empty(c))
-			continue;
-		if (!out->min_ns || c->min_ns < out->min_ns)
-			out->min_ns = c->min_ns;
-		if (c->max_ns > out->max_ns)
-			out->max_ns = c->max_ns;
-	}
-	mutex_unlock(&db->lock);
-}
-
-static void collect(void *ctx)
-{
-	struct db_status s;
-
-	db_status(ctx, &s);
-	metric_set(&series_gauge, NULL, (double)s.series);
-	metric_set(&windows_gauge, NULL, (double)s.windows);
-	metric_set(&blocks_gauge, NULL, (double)s.blocks);
-	metric_set(&partitions_gauge, NULL, (double)s.partitions);
-	metric_set(&nodes_gauge, NULL, (double)s.nodes);
-	metric_set(&strings_gauge, NULL, (double)s.strings);
-	metric_set(&symbols_gauge, NULL, (double)s.symbol_bytes);
-	metric_set(&disk_gauge, NULL, (double)s.disk_bytes);
-	metric_set(&oldest_gauge, NULL, (double)s.min_ns / 1e9);
-	metric_set(&losses_gauge, NULL, (double)s.losses);
-}
-
 /* ---- open, close ---- */
 
 static enum err_code check_options(const struct db_options *o, struct err *err)
@@ -234,6 +165,12 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 		asprintf(&db->snapshots_dir, "%s/snapshots", db->dir) < 0 ||
 		asprintf(&lock, "%s/lock", db->dir) < 0)
 		return err_nomem(err, "database");
+	if (db->o.follower) {
+		free(lock);
+		return (rc = fs_remove_tree(db->o.fs, db->head_dir, err)) ?
+			rc :
+			fs_mkdir_all(db->o.fs, db->head_dir, err);
+	}
 	if (db->o.read_only) {
 		free(lock);
 		return mirror_open(&db->head_dir, &db->mirror, err);
@@ -250,21 +187,11 @@ static enum err_code open_dirs(struct db *db, struct err *err)
 /* Epochs that only blocks have are not begun again. */
 static enum err_code know_jobs_of_blocks(struct db *db, struct err *err)
 {
-	for (size_t i = 0; i < db->blocks_n; i++) {
-		struct block *b = db->blocks[i]->block;
+	enum err_code rc = ERR_OK;
 
-		for (uint32_t s = 0; s < block_partitions_n(b); s++) {
-			const struct block_partition *p = block_partition(b, s);
-			struct job *job;
-			enum err_code rc = db_job(db, p->name, p->id, p->epoch, &job, err);
-
-			if (rc == ERR_EXISTS)
-				blocks_damage(db, db->blocks[i], "a job's id", err);
-			else if (rc)
-				return rc;
-		}
-	}
-	return ERR_OK;
+	for (size_t i = 0; i < db->blocks_n && !rc; i++)
+		rc = blocks_know_jobs(db, db->blocks[i], err);
+	return rc;
 }
 
 static enum err_code open_rest(struct db *db, struct err *err)
@@ -285,19 +212,17 @@ static enum err_code open_rest(struct db *db, struct err *err)
 		return ERR_OK;
 	drop_stored(db);
 	db_check_room(db);
-	if ((rc = commit_open(db, err)))
+	if ((rc = ship_open(db, err)) || (rc = commit_open(db, err)))
 		return rc;
 	return thread_start(&db->maintenance, "tsdb-maintain", maintenance, db, err);
 }
 
-enum err_code db_open(const struct db_options *o, struct db **out, struct err *err)
+static struct db *db_new(void)
 {
 	struct db *db = calloc(1, sizeof(*db));
-	int64_t start = clock_monotonic_ns();
-	enum err_code rc;
 
 	if (!db)
-		return err_nomem(err, "database");
+		return NULL;
 	mutex_init(&db->lock);
 	mutex_init(&db->ids_lock);
 	mutex_init(&db->numbers_lock);
@@ -308,7 +233,19 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 	cond_init(&db->changed);
 	cond_init(&db->wake);
 	db->lock_fd = -1;
+	return db;
+}
+
+enum err_code db_open(const struct db_options *o, struct db **out, struct err *err)
+{
+	struct db *db = db_new();
+	int64_t start = clock_monotonic_ns();
+	enum err_code rc;
+
+	if (!db)
+		return err_nomem(err, "database");
 	db->o = *o;
+	db->o.read_only |= db->o.follower;
 	if (!db->o.fs)
 		db->o.fs = &fs_posix;
 	db->dir = strdup(o->dir);
@@ -321,7 +258,8 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 		db->dir[strlen(db->dir) - 1] = '\0';
 	if ((rc = open_rest(db, err)))
 		goto fail;
-	metric_collector_add(collect, db);
+	if (!db->o.follower) /* one of several: who has them all says what they have */
+		db_gauges_begin(db);
 	db_log_losses(db);
 	log_info("tsdb", "database open", LOG_S("dir", db->dir), LOG_I("windows", db->windows_n),
 		LOG_I("series", series_n(db->series)), LOG_D("elapsed", clock_monotonic_ns() - start));
@@ -330,6 +268,27 @@ enum err_code db_open(const struct db_options *o, struct db **out, struct err *e
 fail:
 	db_close(db);
 	return err_wrap(err, rc, "open database %s", o->dir);
+}
+
+enum err_code db_union_open(struct db **out, struct err *err)
+{
+	struct db *u = db_new();
+
+	if (!u)
+		return err_nomem(err, "union");
+	u->is_union = true;
+	db_options_default(&u->o);
+	u->o.fs = &fs_posix;
+	u->o.read_only = true;
+	db_gauges_begin(u);
+	*out = u;
+	return ERR_OK;
+}
+
+void db_union_tell(struct db *u, db_member_fn tell, void *ctx)
+{
+	u->union_tell = tell;
+	u->union_tell_ctx = ctx;
 }
 
 static void free_memory(struct db *db)
@@ -349,6 +308,7 @@ static void free_memory(struct db *db)
 	free(db->partitions);
 	arena_release(&db->job_labels_arena);
 	free(db->windows);
+	free(db->members);
 	free(db->head_dir);
 	free(db->ids_path);
 	free(db->blocks_dir);
@@ -360,8 +320,10 @@ void db_close(struct db *db)
 {
 	if (!db)
 		return;
-	metric_collector_remove(collect, db);
+	assert(!db->members_n);
+	db_gauges_end(db);
 	commit_close(db);
+	ship_close(db);
 	mutex_lock(&db->lock);
 	db->closing = true;
 	cond_broadcast(&db->changed);

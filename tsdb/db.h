@@ -15,12 +15,13 @@
 #ifndef TSDB_DB_H
 #define TSDB_DB_H
 
-#include "tsdb/catalog/group_rules.h"
 #include "tsdb/catalog/lost.h"
 #include "tsdb/catalog/options.h"
 #include "tsdb/compact/admin.h"
+#include "tsdb/compact/group_rules.h"
 #include "tsdb/head/append.h"
 #include "tsdb/read/querier.h"
+#include "tsdb/union.h"
 
 struct db;
 
@@ -41,15 +42,20 @@ struct db_block_status {
 	uint32_t level;
 	uint64_t series, rows, samples, numbers, bytes;
 	bool raw, damaged;
+	bool remote; /* it is read in a bucket; bytes are there */
+	const char *shard; /* of a union: the member, in the arena; else NULL */
 };
 /* Blocks and head windows, oldest first. */
 MUST_CHECK enum err_code db_list(
 	struct db *db, struct arena *a, struct db_block_status **out, size_t *n, struct err *err);
 
 struct db_status {
-	uint64_t series; /* in the head */
+	uint64_t series; /* in the head; of a union, those of each member */
 	uint64_t partitions, nodes, strings, symbol_bytes; /* in memory */
+	uint64_t symbol_used_bytes; /* of them, what cannot leave memory; when last looked */
 	uint64_t windows, blocks, disk_bytes;
+	uint64_t remote_blocks, remote_bytes; /* of the blocks: those that are read in a bucket */
+	uint64_t unreachable; /* further ones in a bucket that cannot be read now */
 	uint64_t delta_bytes, index_bytes; /* memory of delta bases, of the head's series index */
 	int64_t min_ns, max_ns; /* of stored rows; 0 when none */
 	uint64_t rows, samples, numbers; /* appended since start */

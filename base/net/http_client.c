@@ -482,6 +482,7 @@ enum err_code http_client_open(
 	if (!c)
 		return err_nomem(err, "HTTP client");
 	c->base = o->base;
+	c->quick_ack = o->quick_ack;
 	c->connections_max = o->connections_max ? o->connections_max : CONNECTIONS_DEFAULT;
 	TAILQ_INIT(&c->line);
 	TAILQ_INIT(&c->active);

@@ -125,6 +125,11 @@ struct http_client_options {
 	struct event_base *base;
 	size_t connections_max; /* open at once; more wait in line within their deadline; 0: 1024 */
 	const char *user_agent; /* NULL: "Epimetheus/VERSION" */
+	/*
+	 * What came of an answer is acknowledged at once while more is expected. A server that sends
+	 * head and body apart, without TCP_NODELAY, waits for that: 40 ms each time.
+	 */
+	bool quick_ack;
 	const char *dns_servers; /* "10.0.0.1,10.0.0.2:5353"; NULL: those of /etc/resolv.conf */
 };
 

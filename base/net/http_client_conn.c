@@ -273,6 +273,7 @@ static void on_eof(struct conn *c)
 /* Gives the events to wait for, or -1: the connection is gone or parked. */
 static int read_in(struct conn *c)
 {
+	const int one = 1;
 	struct http_client *cl = c->client;
 	struct buf why = { 0 };
 	enum io_status s;
@@ -283,8 +284,11 @@ static int read_in(struct conn *c)
 
 	for (int i = 0; i < READS_PER_EVENT; i++) {
 		s = conn_read(c, cl->scratch, sizeof(cl->scratch), &n, &why);
-		if (s == IO_WANT_READ || s == IO_WANT_WRITE)
+		if (s == IO_WANT_READ || s == IO_WANT_WRITE) {
+			if (cl->quick_ack && c->req->parser.any) /* it holds for this moment only */
+				setsockopt(c->fd, IPPROTO_TCP, TCP_QUICKACK, &one, sizeof(one));
 			return s == IO_WANT_WRITE ? EV_READ | EV_WRITE : EV_READ;
+		}
 		if (s == IO_EOF) {
 			on_eof(c);
 			return -1;

@@ -331,6 +331,7 @@ struct http_client {
 	struct tls_cache *tls;
 	unsigned char scratch[HTTP_SCRATCH_BYTES]; /* for reading; one event at a time */
 	uint64_t connects, reuses;
+	bool quick_ack;
 	bool closing;
 };
 

@@ -10,23 +10,8 @@
 
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/self/sandbox_rows.h"
 
-#define CALL(name, why) \
-	{ \
-		__NR_##name, #name, why, SANDBOX_ALWAYS \
-	}
-#define WHERE(name, arg, mask, value, why) \
-	{ \
-		__NR_##name, #name, why, SANDBOX_ARG, arg, mask, value \
-	}
-#define OWN(name, arg, why) \
-	{ \
-		__NR_##name, #name, why, SANDBOX_OWN, arg \
-	}
-#define ABSENT(name, why) \
-	{ \
-		__NR_##name, #name, why, SANDBOX_ABSENT \
-	}
 #define INT UINT32_MAX /* an int: the kernel ignores the upper half */
 
 #define CLONE_SPACES \
@@ -54,6 +39,7 @@ static const struct sandbox_call calls[] = {
 	CALL(fadvise64, "pages of blocks that are about to be read"),
 	CALL(fcntl, "flags of descriptors; LevelDB's lock"),
 	CALL(fdatasync, "the write path"),
+	CALL(flock, "the directory of what query nodes record"),
 	CALL(fsync, "the write path: files and directories"),
 	CALL(ftruncate, "files a large compaction spills to"),
 	CALL(futex, "locks"),
@@ -89,6 +75,7 @@ static const struct sandbox_call calls[] = {
 	CALL(pread64, "pages of stores and blocks"),
 	WHERE(prlimit64, 2, UINT64_MAX, 0, "how many files may be open; limits are not changed"),
 	OWN(process_vm_readv, 0, "the profiler of this process copies its own stacks"),
+	CALL(pwrite64, "the cache of what a bucket has"),
 	CALL(read, "files and connections"),
 	CALL(recvfrom, "connections, answers of name servers"),
 	CALL(recvmsg, "connections, answers of name servers"),

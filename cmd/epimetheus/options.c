@@ -1,6 +1,7 @@
 #include "cmd/epimetheus/options.h"
 
 #include "base/self/machine_memory.h"
+#include "cmd/epimetheus/modes.h"
 
 #define QUERY_MEMORY_TOTAL_MIN (16u << 20) /* less answers nothing */
 
@@ -9,6 +10,14 @@ static struct options opt;
 /* clang-format off */
 static struct flag table[] = {
 	{ "config.file", FLAG_STRING, &opt.config_file, "epimetheus.yml", "Configuration file." },
+	{ "mode", FLAG_STRING, &opt.mode_name, "server",
+		"server; query: no data, answers for all shards of the bucket; compact: retention in the "
+		"bucket for shards that are gone (blocks are joined by the shard that made them)." },
+	{ "shard.name", FLAG_STRING, &opt.shard_name, "",
+		"Name of this server in the bucket, the same after each start, ending with its number if "
+		"there are several. Default: the host's name." },
+	{ "shard.total", FLAG_UINT, &opt.shard_total, "1",
+		"How many servers share the targets; this one scrapes those of its number, from 0 on." },
 	{ "web.listen-address", FLAG_STRING, &opt.listen_address, "0.0.0.0:7272",
 		"Address to listen on for the page and the API." },
 	{ "web.otlp-grpc-listen-address", FLAG_STRING, &opt.otlp_grpc_listen_address, "",
@@ -71,6 +80,18 @@ static struct flag table[] = {
 		"Sets of sample labels of one job; more fold into __overflow__." },
 	{ "storage.tsdb.max-job-symbol-memory", FLAG_BYTES, &opt.partition_bytes_max, "512MiB",
 		"Memory for symbols of one job." },
+	{ "storage.local-retention", FLAG_DURATION, &opt.local_retention_ns, "0s",
+		"How long blocks that are in the bucket stay on the disk too; 0: until they are there." },
+	{ "storage.bucket.segment-interval", FLAG_DURATION, &opt.segment_interval_ns, "30s",
+		"How often the bucket gets the newest profiles." },
+	{ "storage.bucket.poll-interval", FLAG_DURATION, &opt.poll_interval_ns, "10s",
+		"How often the bucket is asked for news of shards." },
+	{ "storage.bucket.delete-delay", FLAG_DURATION, &opt.delete_delay_ns, "15m",
+		"How long objects stay in the bucket that nothing names any more, for those who read." },
+	{ "storage.bucket.cache-size", FLAG_BYTES, &opt.bucket_cache_bytes, "10GB",
+		"Bytes on the disk for parts of objects that were read." },
+	{ "storage.bucket.cache-path", FLAG_STRING, &opt.bucket_cache_path, "",
+		"Directory for them. Default: bucket-cache in the directory of the database." },
 	{ "storage.symbols.max-size", FLAG_BYTES, &opt.debuginfo_bytes_max, "5GB",
 		"Bytes that symbols of native code may take; the least recently used go. 0: no limit." },
 	{ "storage.symbols.max-file-size", FLAG_BYTES, &opt.debuginfo_file_bytes_max, "1GiB",
@@ -131,6 +152,8 @@ enum err_code options_parse(struct options *o, int argc, char **argv, struct err
 	}
 	opt.flags = table;
 	opt.flags_n = TABLE_N;
+	if (!opt.help && !opt.version && (rc = modes_check(&opt, err)))
+		return rc;
 	*o = opt;
 	return ERR_OK;
 }

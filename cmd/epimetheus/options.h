@@ -6,6 +6,9 @@
 
 #include "base/log.h"
 #include "base/self/flags.h"
+#include "scrape/shard.h"
+
+enum server_mode { MODE_SERVER, MODE_QUERY, MODE_COMPACT };
 
 struct options {
 	const char *config_file;
@@ -25,6 +28,16 @@ struct options {
 	uint64_t concurrency_max, query_threads_max, samples_max, query_memory_max, query_memory_total;
 	int64_t outage_tolerance_ns, grace_period_ns, resend_delay_ns;
 	uint64_t rule_workers, notification_queue_max;
+	const char *mode_name;
+	enum server_mode mode;
+	const char *shard_name; /* "": the host's name, which is none for a shard */
+	uint64_t shard_total;
+	struct shard shard;
+	/* of the bucket, if the configuration has one */
+	int64_t segment_interval_ns, delete_delay_ns, poll_interval_ns;
+	int64_t local_retention_ns; /* 0: local blocks go when they are in the bucket */
+	uint64_t bucket_cache_bytes;
+	const char *bucket_cache_path;
 	const char *log_level, *log_format;
 	bool sandbox;
 	bool licenses;

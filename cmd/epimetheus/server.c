@@ -9,6 +9,8 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "cmd/epimetheus/limits.h"
+#include "cmd/epimetheus/modes.h"
+#include "cmd/epimetheus/storage.h"
 #include "cmd/epimetheus/wants.h"
 #include "promql/engine/engine.h"
 #include "promql/rules/manager.h"
@@ -20,6 +22,7 @@
 #include "tsdb/debuginfo/service/debuginfo.h"
 #include "web/web.h"
 
+#define RULES_ELSEWHERE "rules do not run on one of several shards, but on query nodes"
 #define UPLOADS_BYTES_MAX (UINT64_C(4) << 30) /* debug data that waits; one file always may */
 
 METRIC_GAUGE(reload_ok, "epimetheus_config_last_reload_successful",
@@ -30,7 +33,9 @@ METRIC_GAUGE(reload_time, "epimetheus_config_last_reload_success_timestamp_secon
 struct server {
 	struct options o;
 	bool builtin; /* no configuration file: the built-in one */
-	struct db *db;
+	struct config *checked; /* until the storage is open: what the start found */
+	struct storage *storage;
+	struct db *db; /* the storage's: answers queries */
 	struct db_sink sink;
 	struct extractor *extractor; /* the caller's */
 	struct debuginfo *debuginfo;
@@ -84,9 +89,20 @@ static enum err_code load_builtin(const struct server *s, struct config **out, s
 
 static enum err_code load(const struct server *s, struct config **out, struct err *err)
 {
+	enum err_code rc;
+
 	if (s->builtin)
 		return load_builtin(s, out, err);
-	return config_load_file(s->o.config_file, out, err);
+	if ((rc = config_load_file(s->o.config_file, out, err)))
+		return rc;
+	rc = modes_check_config(&s->o, *out, err);
+	if (!rc && s->storage && storage_is_other(s->storage, *out))
+		rc = err_set(err, ERR_INVALID, "`bucket` changed: that wants a restart");
+	if (rc) {
+		config_unref(*out);
+		*out = NULL;
+	}
+	return rc;
 }
 
 /* The database sums over instances of a job, so it needs the labels that tell them apart. */
@@ -117,6 +133,23 @@ static enum err_code load_rules(const struct config *c, struct rule_set **out, s
 	return rule_set_load(&l, out, err);
 }
 
+/* A shard sees its own targets only: rules are read for their errors, and do not run. */
+static enum err_code load_own_rules(
+	const struct server *s, const struct config *c, struct rule_set **out, struct err *err)
+{
+	const struct rules_load none = { .interval_ns = c->global.evaluation_interval_ns };
+	enum err_code rc = load_rules(c, out, err);
+
+	if (rc || s->o.shard_total <= 1)
+		return rc;
+	if ((*out)->rules_n)
+		log_warn("main", RULES_ELSEWHERE, LOG_I("rules", (int64_t)(*out)->rules_n),
+			LOG_I("shards", s->o.shard.total));
+	rule_set_unref(*out);
+	*out = NULL;
+	return rule_set_load(&none, out, err);
+}
+
 static enum err_code apply_alerting(struct server *s, struct config *c, struct err *err)
 {
 	enum err_code rc = notifier_apply(s->notifier, &c->alerting, c->global.external_labels, err);
@@ -126,6 +159,17 @@ static enum err_code apply_alerting(struct server *s, struct config *c, struct e
 	config_unref(s->alerting);
 	s->alerting = config_ref(c);
 	return ERR_OK;
+}
+
+/* Query nodes neither scrape nor are pushed to. */
+static bool takes_profiles(const struct server *s)
+{
+	return s->o.mode == MODE_SERVER;
+}
+
+static void begin_rules(void *ctx, struct db *db)
+{
+	rule_manager_begin(((struct server *)ctx)->rules, db);
 }
 
 /*
@@ -141,30 +185,33 @@ static enum err_code apply(
 	enum err_code rc;
 
 	mutex_assert_held(&s->reload_lock);
-	if ((rc = load_rules(fresh, &rules, err)))
+	if ((rc = load_own_rules(s, fresh, &rules, err)))
 		return rc;
-	if ((rc = tell_instance_labels(s, fresh, err)))
+	if (takes_profiles(s) && (rc = tell_instance_labels(s, fresh, err)))
 		goto end;
 	if ((rc = apply_alerting(s, fresh, err)))
 		goto labels;
-	if ((rc = scrape_manager_apply(s->manager, fresh, err)))
+	if (takes_profiles(s) && (rc = scrape_manager_apply(s->manager, fresh, err)))
 		goto notifier;
 	if ((rc = debuginfod_apply(s->debuginfod, fresh, err)))
 		goto scraping;
 	if ((rc = rule_manager_apply(s->rules, rules, fresh->global.external_labels, err)))
+		goto debuginfod;
+	if (rules->rules_n && !takes_profiles(s) &&
+		(rc = storage_want_rules(s->storage, begin_rules, s, err)))
 		goto debuginfod;
 	goto end;
 debuginfod:
 	if (old && debuginfod_apply(s->debuginfod, old, &again))
 		log_error("main", "old debuginfod servers not restored", LOG_E(&again));
 scraping:
-	if (old && scrape_manager_apply(s->manager, old, &again))
+	if (old && takes_profiles(s) && scrape_manager_apply(s->manager, old, &again))
 		log_error("main", "old targets not restored", LOG_E(&again));
 notifier:
 	if (old && apply_alerting(s, old, &again))
 		log_error("main", "old alertmanagers not restored", LOG_E(&again));
 labels:
-	if (old && tell_instance_labels(s, old, &again))
+	if (old && takes_profiles(s) && tell_instance_labels(s, old, &again))
 		log_error("main", "old instance labels not restored", LOG_E(&again));
 end:
 	rule_set_unref(rules);
@@ -239,6 +286,12 @@ static struct rule_manager *web_rules(void *ctx)
 	return ((struct server *)ctx)->rules;
 }
 
+static enum err_code web_cluster(
+	void *ctx, struct arena *a, struct cluster_view *out, struct err *err)
+{
+	return storage_view(((struct server *)ctx)->storage, a, out, err);
+}
+
 static void web_reload_state(void *ctx, bool *ok, int64_t *at_ns)
 {
 	struct server *s = ctx;
@@ -258,30 +311,11 @@ static uint32_t clamp_u32(uint64_t v)
 
 static enum err_code open_storage(struct server *s, struct err *err)
 {
-	const struct options *o = &s->o;
-	struct db_options d;
-	enum err_code rc;
+	enum err_code rc = storage_open(&s->o, s->checked, &s->storage, err);
 
-	if (!o->data_dir[0]) /* its files would be in the root directory */
-		return err_set(err, ERR_INVALID, "--storage.tsdb.path is empty");
-	db_options_default(&d);
-	d.dir = o->data_dir;
-	d.window_ns = o->window_ns;
-	d.retention_ns = o->retention_ns;
-	d.retention_bytes = o->retention_bytes;
-	d.raw_retention_ns = o->raw_retention_ns;
-	d.block_max_ns = o->block_max_ns;
-	d.too_old_ns = o->too_old_ns;
-	d.free_bytes_reserve = o->free_bytes_reserve;
-	d.symbols_bytes = o->symbols_bytes;
-	d.cache_bytes = o->cache_bytes;
-	d.series_max = o->series_max;
-	d.nodes_max = clamp_u32(o->nodes_max);
-	d.strings_max = clamp_u32(o->strings_max);
-	d.label_sets_max = clamp_u32(o->label_sets_max);
-	d.partition_bytes_max = o->partition_bytes_max;
-	if ((rc = db_open(&d, &s->db, err)))
-		return rc == ERR_NOT_FOUND ? ERR_IO : rc;
+	if (rc)
+		return rc;
+	s->db = storage_db(s->storage);
 	db_sink_init(&s->sink, s->db);
 	return ERR_OK;
 }
@@ -387,6 +421,8 @@ static enum err_code open_web(struct server *s, struct err *err)
 		.quit = web_quit,
 		.config = web_config,
 		.rules = web_rules,
+		.rules_warning = o->shard_total > 1 ? RULES_ELSEWHERE : NULL,
+		.cluster = web_cluster,
 		.reload_state = web_reload_state,
 	};
 
@@ -398,7 +434,7 @@ static enum err_code open_rules(struct server *s, struct err *err)
 	const struct options *o = &s->o;
 	struct rule_manager_options r = {
 		.engine = s->engine,
-		.db = s->db,
+		.db = takes_profiles(s) ? s->db : NULL, /* else storage_want_rules finds it one */
 		.notifier = s->notifier,
 		.workers = clamp_u32(o->rule_workers),
 		.resend_delay_ns = o->resend_delay_ns,
@@ -424,12 +460,12 @@ static enum err_code check_config(struct server *s, struct err *err)
 	if (s->builtin) {
 		log_info("main", "no configuration file: the built-in one scrapes this server itself",
 			LOG_S("looked_for", s->o.config_file));
-		return ERR_OK;
+		return modes_check_config(&s->o, NULL, err);
 	}
-	if (!(rc = config_load_file(s->o.config_file, &c, err)))
+	if (!(rc = load(s, &c, err)))
 		rc = load_rules(c, &rules, err);
 	rule_set_unref(rules);
-	config_unref(c);
+	s->checked = c;
 	/* A file that cannot be opened, such as a directory, is a bad configuration too. */
 	return rc == ERR_IO ? ERR_INVALID : rc;
 }
@@ -460,6 +496,7 @@ enum err_code server_open(
 	m.sink = &s->sink.sink;
 	m.listen_address = o->listen_address;
 	m.external_url = o->external_url;
+	m.shard = o->shard;
 	if ((rc = scrape_manager_open(&m, &s->manager, err)))
 		goto fail;
 	if ((rc = open_web(s, err)) || (rc = open_rules(s, err)))
@@ -494,6 +531,7 @@ void server_close(struct server *s)
 	if (s->web)
 		web_set_ready(s->web, false);
 	web_close(s->web);
+	storage_end_rules(s->storage);
 	rule_manager_close(s->rules);
 	notifier_close(s->notifier);
 	scrape_manager_close(s->manager);
@@ -503,7 +541,8 @@ void server_close(struct server *s)
 	engine_close(s->engine);
 	index_cache_close(s->indexes);
 	debuginfo_service_close(s->debuginfo);
-	db_close(s->db);
+	storage_close(s->storage);
+	config_unref(s->checked);
 	config_unref(s->alerting);
 	config_unref(s->config);
 	free(s->external_url);

@@ -5,6 +5,7 @@
 #include "base/quote.h"
 #include "base/self/flags.h"
 #include "cmd/epitool/epitool.h"
+#include "cmd/shared/bucket_options.h"
 #include "promql/rules/rules.h"
 #include "scrape/config/config.h"
 #include "web/http/config.h"
@@ -93,7 +94,7 @@ static enum err_code check_one_config(const char *path, struct buf *summary, str
 
 	arena_init(&a, 0);
 	if ((rc = config_load_file(path, &c, err)) || (rc = config_check_files(c, err)) ||
-		(rc = find_rule_files(c, &a, &rules, err)))
+		(rc = bucket_options_check(&c->bucket, err)) || (rc = find_rule_files(c, &a, &rules, err)))
 		goto end;
 	if (c->rule_files_n)
 		buf_printf(summary, "  SUCCESS: %zu rule files found\n", rules.n);

@@ -1,5 +1,6 @@
 #include "cmd/epitool/native_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -9,36 +10,11 @@
 
 #define HASHED_BYTES 4096u
 #define FILE_ID_BYTES 16u
-#define GNU_BYTES_MAX 20u
-
-static void add_hex(char *to, const unsigned char *bytes, size_t n)
-{
-	static const char digits[] = "0123456789abcdef";
-
-	for (size_t i = 0; i < n; i++) {
-		to[2 * i] = digits[bytes[i] >> 4];
-		to[2 * i + 1] = digits[bytes[i] & 15];
-	}
-}
-
-static void set_gnu(struct native_file *f)
-{
-	struct str id = elf_build_id(f->elf);
-	char text[2 * GNU_BYTES_MAX];
-
-	if (!id.len || id.len > GNU_BYTES_MAX)
-		return;
-	add_hex(text, (const unsigned char *)id.ptr, id.len);
-	if (debuginfo_id_init(
-			&f->ids[DEBUGINFO_GNU], DEBUGINFO_GNU, (struct str){ text, 2 * id.len }, NULL))
-		f->ids[DEBUGINFO_GNU].len = 0;
-}
 
 static enum err_code set_file_id(struct native_file *f, struct err *err)
 {
 	size_t n = f->bytes.len < HASHED_BYTES ? f->bytes.len : HASHED_BYTES;
 	unsigned char length[8], sum[EVP_MAX_MD_SIZE];
-	char text[2 * FILE_ID_BYTES];
 	EVP_MD_CTX *c = EVP_MD_CTX_new();
 	bool ok;
 
@@ -50,9 +26,10 @@ static enum err_code set_file_id(struct native_file *f, struct err *err)
 	EVP_MD_CTX_free(c);
 	if (!ok)
 		return err_nomem(err, "SHA-256");
-	add_hex(text, sum, FILE_ID_BYTES);
-	return debuginfo_id_init(
-		&f->ids[DEBUGINFO_FILE], DEBUGINFO_FILE, (struct str){ text, sizeof(text) }, err);
+	ok = debuginfo_id_of_bytes(
+		&f->ids[DEBUGINFO_FILE], DEBUGINFO_FILE, (struct str){ (const char *)sum, FILE_ID_BYTES });
+	assert(ok);
+	return ERR_OK;
 }
 
 static enum err_code map_file(const char *path, struct native_file *f, struct err *err)
@@ -98,7 +75,7 @@ enum err_code native_file_open(const char *path, struct native_file *f, struct e
 		err_wrap(err, rc, "%s", path);
 		goto fail;
 	}
-	set_gnu(f);
+	(void)!debuginfo_id_of_bytes(&f->ids[DEBUGINFO_GNU], DEBUGINFO_GNU, elf_build_id(f->elf));
 	go = elf_go_build_id(f->elf);
 	if (go.len && debuginfo_id_init(&f->ids[DEBUGINFO_GO], DEBUGINFO_GO, go, NULL))
 		f->ids[DEBUGINFO_GO].len = 0;

@@ -62,11 +62,8 @@ const char *profile_name_guess(const struct pprof *p, const char *path)
 	} known[] = { { "cpu", "process_cpu" }, { "inuse_space", "memory" },
 		{ "alloc_space", "memory" }, { "goroutine", "goroutine" }, { "goroutines", "goroutine" },
 		{ "threadcreate", "threadcreate" }, { "wall", "wall" } };
-	struct str file = str_of(path);
-	const char *slash = strrchr(path, '/');
+	struct str file = str_base_name(str_of(path));
 
-	if (slash)
-		file = str_of(slash + 1);
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (has_type(p, known[i].type))
 			return known[i].name;

@@ -198,7 +198,7 @@ static int each_block(const char *dir, block_fn fn, void *ctx)
 		if (!ulid_parse(names[i], &ulid))
 			continue; /* on its way in or out */
 		path = path_join(&a, str_of(blocks), names[i]);
-		if (!path || block_open(path, cache, &b, &damaged, &err)) {
+		if (!path || block_open(path, NULL, cache, &b, &damaged, &err)) {
 			rc = fail(&err);
 			continue;
 		}

@@ -53,6 +53,21 @@ static void truncate(struct query *q, size_t limit)
 	q->result.warnings_n = 1;
 }
 
+/* Samples of a pprof profile are each there once, whichever epochs have them. */
+static enum err_code join_epochs(struct query *q, struct eval *ev, struct err *err)
+{
+	struct result *r = &q->result;
+	struct profile_value *joined = arena_array(&q->arena, struct profile_value, r->n + 1);
+	enum err_code rc = ERR_OK;
+
+	if (!joined)
+		return arena_fail(&q->arena, "query", err);
+	for (size_t i = 0; i < r->n && !rc; i++)
+		rc = profile_joined(ev, &r->profiles[i], &joined[i], err);
+	r->profiles = joined;
+	return rc;
+}
+
 static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;
@@ -84,6 +99,8 @@ static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err 
 	} else if (v.type & VALUE_PROFILES) {
 		r->type = RESULT_PROFILES;
 		r->profiles = v.profiles;
+		if (q->o.keep_sample_labels && (rc = join_epochs(q, ev, err)))
+			return rc;
 	} else {
 		r->type = RESULT_VECTOR;
 		r->vector = v.costs;

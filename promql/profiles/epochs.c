@@ -1,8 +1,9 @@
 /*
- * A stack that is in several epochs of a job has an id in each. Before rounding its costs must
- * become one cell, or an answer would depend on where epochs begin. So stacks are compared by
- * content: everything that tells stacks of one epoch apart. Hashes of 128 bits are compared instead
- * of the content itself.
+ * A stack that is in several epochs of a job, or in several members of a union, has an id in each.
+ * Before rounding its costs must become one cell, or an answer would depend on where epochs begin.
+ * The same holds before magnitudes are added up, if some costs are negative. So stacks are compared
+ * by content: everything that tells stacks of one epoch apart. Hashes of 128 bits are compared
+ * instead of the content itself.
  */
 #include "base/map.h"
 #include "promql/profiles/profiles.h"
@@ -193,67 +194,108 @@ static enum err_code join_cells(struct joining *x, struct part *part, struct err
 	return ERR_OK;
 }
 
-static bool is_same_job(const struct part *a, const struct part *b)
+/* ---- jobs ---- */
+
+/* Parts of equal jobs: next[i] is the next one of i's job, + 1; 0: it is the last. */
+struct job_lists {
+	uint32_t *next;
+	bool *is_later; /* another part of the job comes before */
+	bool any; /* some job has several */
+};
+
+static bool job_eq(const void *ctx, const void *key, uint32_t id)
 {
-	return str_eq(partition_name(a->partition), partition_name(b->partition));
+	const struct profile_value *p = ctx;
+
+	return str_eq(partition_name(p->parts[id].partition), *(const struct str *)key);
 }
 
+static enum err_code list_jobs(
+	struct eval *ev, const struct profile_value *p, struct job_lists *out, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	uint32_t *last;
+	struct map map;
+
+	*out = (struct job_lists){ 0 };
+	if (p->parts_n < 2)
+		return ERR_OK;
+	out->next = arena_array(ev->arena, uint32_t, p->parts_n);
+	out->is_later = arena_array(ev->arena, bool, p->parts_n);
+	if (!out->next || !out->is_later || !(last = arena_array(ev->arena, uint32_t, p->parts_n)))
+		return eval_nomem(ev, err);
+	map_init(&map);
+	for (uint32_t i = 0; i < p->parts_n && !rc; i++) {
+		struct str job = partition_name(p->parts[i].partition);
+		uint64_t hash = hash_bytes(job.ptr, job.len, 0);
+		uint32_t first = map_find(&map, hash, job_eq, p, &job);
+
+		if (first == MAP_NONE) {
+			last[i] = i;
+			rc = map_add(&map, hash, i) ? ERR_OK : eval_nomem(ev, err);
+			continue;
+		}
+		out->next[last[first]] = i + 1;
+		out->is_later[i] = out->any = true;
+		last[first] = i;
+	}
+	map_release(&map);
+	return rc;
+}
+
+/* ---- joining ---- */
+
 /* Parts of one job, from its first on. */
-static enum err_code join_job(
-	struct eval *ev, struct profile_value *p, size_t first, struct err *err)
+static enum err_code join_job(struct eval *ev, struct profile_value *p,
+	const struct job_lists *jobs, uint32_t first, struct err *err)
 {
 	struct joining x = { .ev = ev };
 	enum err_code rc = ERR_OK;
-	size_t cells = 0, parts = 0;
+	size_t cells = 0;
 
-	for (size_t i = first; i < p->parts_n; i++)
-		if (is_same_job(&p->parts[first], &p->parts[i])) {
-			cells += p->parts[i].n;
-			parts++;
-		}
-	if (parts < 2)
+	if (!jobs->next[first])
 		return ERR_OK;
+	for (uint32_t i = first + 1; i; i = jobs->next[i - 1])
+		cells += p->parts[i - 1].n;
 	if (cells >= UINT32_MAX)
 		return err_set(err, ERR_LIMIT, "a profile has more than 2^32 cells");
 	if (!(x.cells = arena_alloc_raw(ev->arena, cells + 1, sizeof(*x.cells))))
 		return eval_nomem(ev, err);
 	map_init(&x.map);
-	for (size_t i = first; i < p->parts_n && !rc; i++)
-		if (is_same_job(&p->parts[first], &p->parts[i]))
-			rc = join_cells(&x, &p->parts[i], err);
+	for (uint32_t i = first + 1; i && !rc; i = jobs->next[i - 1])
+		rc = join_cells(&x, &p->parts[i - 1], err);
 	map_release(&x.map);
+	return rc;
+}
+
+static enum err_code join_jobs(
+	struct eval *ev, struct profile_value *p, const struct job_lists *jobs, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (uint32_t i = 0; i < p->parts_n && jobs->any && !rc; i++)
+		if (!jobs->is_later[i])
+			rc = join_job(ev, p, jobs, i, err);
 	return rc;
 }
 
 enum err_code profile_join_epochs(struct eval *ev, struct profile_value *p, struct err *err)
 {
-	enum err_code rc = ERR_OK;
-	size_t before;
+	struct job_lists jobs;
+	enum err_code rc = list_jobs(ev, p, &jobs, err);
 
-	for (size_t i = 0; i < p->parts_n && !rc; i++) {
-		for (before = 0; !is_same_job(&p->parts[before], &p->parts[i]); before++)
-			;
-		if (before == i)
-			rc = join_job(ev, p, i, err);
-	}
-	return rc;
-}
-
-static bool has_epochs(const struct profile_value *p)
-{
-	for (size_t i = 1; i < p->parts_n; i++)
-		for (size_t k = 0; k < i; k++)
-			if (is_same_job(&p->parts[k], &p->parts[i]))
-				return true;
-	return false;
+	return rc ? rc : join_jobs(ev, p, &jobs, err);
 }
 
 enum err_code profile_joined(
 	struct eval *ev, const struct profile_value *in, struct profile_value *out, struct err *err)
 {
+	struct job_lists jobs;
+	enum err_code rc = list_jobs(ev, in, &jobs, err);
+
 	*out = *in;
-	if (!has_epochs(in))
-		return ERR_OK;
+	if (rc || !jobs.any)
+		return rc;
 	if (!(out->parts = arena_array(ev->arena, struct part, in->parts_n)))
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < in->parts_n; i++) {
@@ -266,5 +308,44 @@ enum err_code profile_joined(
 		if (part->n)
 			memcpy(part->cells, in->parts[i].cells, part->n * sizeof(*part->cells));
 	}
-	return profile_join_epochs(ev, out, err);
+	return join_jobs(ev, out, &jobs, err);
+}
+
+/* ---- magnitudes ---- */
+
+static bool has_negative(const struct part *part)
+{
+	for (size_t i = 0; i < part->n; i++)
+		if (part->wide ? part->wide[i] < 0 : part->cells[i].value < 0 || part->cells[i].base < 0)
+			return true;
+	return false;
+}
+
+static void drop_zeros(struct part *part)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < part->n; i++) {
+		if (part->wide ? !part->wide[i] : !part->cells[i].value && !part->cells[i].base)
+			continue;
+		if (part->wide)
+			part->wide[k] = part->wide[i];
+		part->cells[k++] = part->cells[i];
+	}
+	part->n = k;
+}
+
+enum err_code profile_join_signs(struct eval *ev, struct profile_value *p, struct err *err)
+{
+	struct job_lists jobs;
+	enum err_code rc = list_jobs(ev, p, &jobs, err);
+	bool any = false;
+
+	for (size_t i = 0; i < p->parts_n && jobs.any && !any; i++)
+		any = has_negative(&p->parts[i]);
+	if (rc || !any || (rc = join_jobs(ev, p, &jobs, err)))
+		return rc;
+	for (size_t i = 0; i < p->parts_n; i++)
+		drop_zeros(&p->parts[i]);
+	return ERR_OK;
 }

@@ -2,6 +2,7 @@
  * flat() and cum() and their shares: costs of functions, or of whatever `by` names.
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/array.h"
 #include "promql/costs/costs.h"
@@ -81,8 +82,15 @@ static enum err_code add_cost(
 	return ERR_OK;
 }
 
+/* Ids decide in which order groups come, and differ with where profiles are stored. */
+static int metric_cmp(const void *a, const void *b)
+{
+	return labels_cmp(((const struct cost *)a)->metric, ((const struct cost *)b)->metric);
+}
+
 static enum err_code add_profile(struct flat *x, const struct profile_value *p, struct err *err)
 {
+	size_t first = x->out->n;
 	struct frame_sums sums;
 	struct labels base;
 	enum err_code rc;
@@ -104,6 +112,8 @@ static enum err_code add_profile(struct flat *x, const struct profile_value *p, 
 		if (v != 0 && (rc = add_cost(x, base, g, v, err)))
 			return rc;
 	}
+	if (x->out->n > first)
+		qsort(x->out->costs + first, x->out->n - first, sizeof(*x->out->costs), metric_cmp);
 	return ERR_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "promql/profiles/profiles.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/array.h"
 #include "base/map.h"
@@ -382,13 +383,19 @@ static enum err_code build_group(struct grouped *g, uint32_t id, struct err *err
 		for (size_t k = 0; k < v->parts[i].n; k++)
 			v->wide_total += v->parts[i].wide[k];
 	if (!v->divisor && v->parts_n > 0)
-		return profile_totals(v, err);
+		return (rc = profile_join_signs(g->ev, v, err)) ? rc : profile_totals(v, err);
 	if (!v->divisor) {
 		v->value_total = (int64_t)v->wide_total;
 		if (v->wide_total != v->value_total)
 			return err_set(err, ERR_LIMIT, "a sum exceeds 64 bits");
 	}
 	return ERR_OK;
+}
+
+static int metric_cmp(const void *a, const void *b)
+{
+	return labels_cmp(
+		((const struct profile_value *)a)->metric, ((const struct profile_value *)b)->metric);
 }
 
 enum err_code profiles_merge(struct eval *ev, const struct value *in, enum grouping grouping,
@@ -415,6 +422,9 @@ enum err_code profiles_merge(struct eval *ev, const struct value *in, enum group
 	}
 	for (size_t i = 0; i < g.groups_n && !rc; i++)
 		result.profiles[result.n++] = g.groups[i].p;
+	/* Values of samples' labels come by their ids, which differ with where profiles are stored. */
+	if (!rc && g.is_split && result.n)
+		qsort(result.profiles, result.n, sizeof(*result.profiles), metric_cmp);
 	result.is_split = in->is_split || g.is_split;
 	if (!rc)
 		*out = result;

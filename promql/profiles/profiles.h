@@ -61,6 +61,9 @@ MUST_CHECK enum err_code profile_join_epochs(
 	struct eval *ev, struct profile_value *p, struct err *err);
 MUST_CHECK enum err_code profile_joined(
 	struct eval *ev, const struct profile_value *in, struct profile_value *out, struct err *err);
+/* As profile_join_epochs if a cell is below zero: then the sum of magnitudes needs it. */
+MUST_CHECK enum err_code profile_join_signs(
+	struct eval *ev, struct profile_value *p, struct err *err);
 
 /* ---- fraction.c ---- */
 

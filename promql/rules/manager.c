@@ -256,7 +256,7 @@ static void work(void *ctx)
 
 	mutex_lock(&m->lock);
 	while (!m->closing) {
-		g = m->paused ? NULL : first_due(m);
+		g = m->paused || !m->o.db ? NULL : first_due(m);
 		now = clock_now_ns();
 		if (g && g->due_ns > now + g->group->interval_ns) /* the clock was set back */
 			g->due_ns = group_next_turn(g->group, now);
@@ -306,7 +306,7 @@ enum err_code rule_manager_open(
 	struct rule_manager *m = calloc(1, sizeof(*m));
 	enum err_code rc = ERR_OK;
 
-	assert(o->engine && o->db);
+	assert(o->engine && (o->db || !o->manual));
 	if (!m)
 		return err_nomem(err, "rules");
 	m->o = *o;
@@ -332,6 +332,20 @@ enum err_code rule_manager_open(
 	}
 	*out = m;
 	return ERR_OK;
+}
+
+/* Turns before this one are somebody else's, and none of ours was missed. */
+void rule_manager_begin(struct rule_manager *m, struct db *db)
+{
+	int64_t now = clock_now_ns();
+
+	mutex_lock(&m->lock);
+	assert(!m->o.db && db);
+	m->o.db = db;
+	for (size_t i = 0; i < m->groups_n; i++)
+		m->groups[i].due_ns = group_next_turn(m->groups[i].group, now);
+	cond_broadcast(&m->changed);
+	mutex_unlock(&m->lock);
 }
 
 void rule_manager_close(struct rule_manager *m)

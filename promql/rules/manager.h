@@ -26,7 +26,7 @@ struct rule_manager;
 
 struct rule_manager_options {
 	struct engine *engine;
-	struct db *db;
+	struct db *db; /* takes what is recorded; NULL: all rests until rule_manager_begin */
 	struct notifier *notifier; /* NULL: nothing is sent */
 	const char *external_url; /* of the page, for links; "" if unknown */
 	unsigned workers; /* groups evaluated at once; 0: 1 */
@@ -40,6 +40,9 @@ MUST_CHECK enum err_code rule_manager_open(
 	const struct rule_manager_options *o, struct rule_manager **out, struct err *err);
 MUST_CHECK enum err_code rule_manager_apply(
 	struct rule_manager *m, struct rule_set *set, struct labels external_labels, struct err *err);
+/* It was opened without a database: from now on its rules are evaluated, and write into this one,
+ * which the engine's database has the data of. Once, from any thread. */
+void rule_manager_begin(struct rule_manager *m, struct db *db);
 /* With `manual`: evaluates the set's group of this index on the caller's thread. */
 void rule_manager_turn(struct rule_manager *m, size_t group, int64_t t_ns);
 void rule_manager_close(struct rule_manager *m); /* ends what is under way; NULL is fine */

@@ -100,8 +100,8 @@ static enum err_code add_mapping(struct otlp_decoder *d, wire_pos at, wire_pos e
 }
 
 /*
- * Reads a message whose fields 1 to n are numbers. Nearly all tags are a byte, so they are told
- * apart before anything else. NULL: not well-formed.
+ * Reads a message whose fields 1 to n are numbers. Nearly all tags are a byte, so it tries that
+ * first. NULL: not well-formed.
  */
 static inline __attribute__((always_inline)) wire_pos numbers(
 	const struct otlp_decoder *d, wire_pos at, wire_pos end, uint64_t *v, unsigned n)

@@ -1,6 +1,6 @@
 /*
- * The walk over a request. The dictionary may stand behind the profiles, a resource or scope
- * behind what it is for; so each message is walked for those first.
+ * The walk over a request. The dictionary may follow the profiles, and a resource or scope what it
+ * is for; so the decoder walks each message for those first.
  */
 #include <inttypes.h>
 #include <stdio.h>

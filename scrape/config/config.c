@@ -16,7 +16,8 @@
 /* Keys whose values are never shown, and keys of URLs, whose secrets are hidden. */
 /* clang-format off */
 static const char *const secrets[] = {
-	"password", "credentials", "bearer_token", "key", "secrets", "client_secret", NULL,
+	"password", "credentials", "bearer_token", "key", "secrets", "client_secret",
+	"secret_key", "session_token", NULL,
 };
 /* clang-format on */
 static const char *const urls[] = { "url", "proxy_url", "token_url", "api_server", "targets",
@@ -164,7 +165,8 @@ static void global_fill(struct global_config *g)
 
 struct file_fields { /* jobs are decoded after `global`, wherever that is in the file */
 	struct global_config global;
-	const struct yaml_node *jobs, *files, *rules, *alerting, *push, *debuginfod, *directories;
+	const struct yaml_node *jobs, *files, *rules, *alerting, *push, *debuginfod, *directories,
+		*bucket;
 };
 
 static enum err_code keep_node(
@@ -201,6 +203,8 @@ static const struct yaml_field file_table[] = {
 		"servers of debug data", 0 },
 	{ "debug_directories", YAML_CUSTOM, offsetof(struct file_fields, directories), NULL, keep_node,
 		"directories with debug data", 0 },
+	{ "bucket", YAML_CUSTOM, offsetof(struct file_fields, bucket), NULL, keep_any,
+		"the object store", 0 },
 };
 static const struct yaml_field jobs_file_table[] = {
 	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
@@ -334,7 +338,7 @@ static enum err_code load_pattern(
 	if (!strpbrk(path, "*?["))
 		return load_jobs_file(c, path, err);
 	dir = str_dup(&c->arena, path_dir(str_of(path)));
-	last = str_of(strrchr(path, '/') ? strrchr(path, '/') + 1 : path);
+	last = str_base_name(str_of(path));
 	if (!dir.ptr || fs_list(dir.ptr, &c->arena, &names, &names_n, NULL))
 		return ERR_OK; /* a pattern may match nothing */
 	for (size_t i = 0; i < names_n && !rc; i++) {
@@ -367,6 +371,7 @@ static enum err_code config_decode(
 		return rc;
 	if ((rc = push_config_decode(&ctx, f.push, &c->push, err)) ||
 		(rc = debuginfod_config_decode(&ctx, f.debuginfod, f.directories, &c->debuginfod, err)) ||
+		(rc = bucket_section_decode(&ctx, f.bucket, &c->bucket, err)) ||
 		(rc = decode_jobs(c, &ctx, f.jobs, err)))
 		return rc;
 	if (f.files && f.files->n > CONFIG_FILES_MAX)
@@ -538,5 +543,7 @@ enum err_code config_check_files(const struct config *c, struct err *err)
 			return err_wrap(err, rc, "job %s", QUOTED(c->scrape[i].job_name));
 	if ((rc = alerting_config_check_files(&c->alerting, err)))
 		return rc;
-	return debuginfod_config_check_files(&c->debuginfod, err);
+	if ((rc = debuginfod_config_check_files(&c->debuginfod, err)))
+		return rc;
+	return bucket_section_check_files(&c->bucket, err);
 }

@@ -20,6 +20,7 @@
 #include "discovery/discovery.h"
 #include "discovery/relabel.h"
 #include "proto/kinds.h"
+#include "scrape/config/bucket_section.h"
 #include "scrape/config/debuginfod_config.h"
 #include "scrape/config/push_config.h"
 
@@ -98,6 +99,7 @@ struct config {
 	struct alerting_config alerting;
 	struct push_config push;
 	struct debuginfod_config debuginfod;
+	struct bucket_section bucket;
 };
 
 MUST_CHECK enum err_code config_load_file(const char *path, struct config **out, struct err *err);

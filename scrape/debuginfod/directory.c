@@ -10,39 +10,6 @@
 METRIC_COUNTER(files_total, "epimetheus_debug_directories_files_total",
 	"Files of debug directories: extracted, refused (another build id too).", "result");
 
-/* ---- what is no file ---- */
-
-static struct str base_name(struct str path)
-{
-	size_t n = path.len;
-
-	while (n && path.ptr[n - 1] != '/')
-		n--;
-	return (struct str){ path.ptr + n, path.len - n };
-}
-
-static bool is_module(struct str name)
-{
-	return str_has_suffix(name, STR(".ko")) || str_find(name, STR(".ko.")) >= 0;
-}
-
-bool path_is_no_file(struct str path)
-{
-	static const char *const prefixes[] = { "[", "//anon", "anon_inode:", "/anon_hugepage",
-		"/memfd:", "memfd:", "/dev/", "/SYSV", "linux-vdso" };
-	static const char *const names[] = { "vmlinux", "vmlinuz", "kallsyms", "linux-vdso", "perf-",
-		"jit-", "jitted-", "[" };
-	struct str name = base_name(path);
-
-	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
-		if (str_has_prefix(path, str_of(prefixes[i])))
-			return true;
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (str_has_prefix(name, str_of(names[i])))
-			return true;
-	return is_module(name);
-}
-
 /* ---- files ---- */
 
 /* A sender says the path: it must not lead out of the directory. */

@@ -42,7 +42,7 @@ static void take(struct debuginfod *f, const struct debuginfo_want *want)
 {
 	struct config *c = config_now(f);
 
-	if (c && debuginfo_extracts(f->o.debuginfo) && !path_is_no_file(str_of(want->path)))
+	if (c && debuginfo_extracts(f->o.debuginfo) && !debuginfo_path_is_no_file(str_of(want->path)))
 		post(f, want, directories_try(f, &c->debuginfod, want));
 	config_unref(c);
 }

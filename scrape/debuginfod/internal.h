@@ -82,8 +82,6 @@ struct debuginfod {
 
 /* ---- directory.c ---- */
 
-/* Never to be asked for: code of a kernel, of a JIT compiler, memory without a file. */
-bool path_is_no_file(struct str path);
 /* Whether there was a file, be it of another build id: its extraction costs time. */
 bool directories_try(
 	struct debuginfod *f, const struct debuginfod_config *c, const struct debuginfo_want *want);

@@ -107,6 +107,19 @@ export function fixedWindow(seconds) {
 	return { from: String(to - seconds), to: String(to) };
 }
 
+/** In the page: the elements beyond the right edge that cannot be scrolled into view. */
+export function cutOff() {
+	const main = document.querySelector("main");
+	const reached = (e) => {
+		for (let p = e.parentElement; p && p !== main; p = p.parentElement)
+			if (getComputedStyle(p).overflowX !== "visible") return true;
+		return false;
+	};
+	return [...main.querySelectorAll("*")]
+		.filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !reached(e))
+		.map((e) => `${e.tagName}.${e.className}`);
+}
+
 /* ---- the flame graph ---- */
 
 export const drawn = (page) => page.evaluate(() => window.__epi.drawn());

@@ -6,6 +6,7 @@ import {
 	addressHas,
 	api,
 	closeBrowser,
+	cutOff,
 	decode,
 	fixedWindow,
 	flameReady,
@@ -15,6 +16,7 @@ import {
 	shot,
 	startServer,
 } from "./page.mjs";
+import { QUERY_NODE } from "./cluster_answer.mjs";
 import { SYMBOLS } from "./symbols_answer.mjs";
 
 const COUNT = 3000;
@@ -213,32 +215,23 @@ const PATHS = [
 	"service-discovery",
 	"status",
 	"tsdb-status",
+	"cluster",
 	"symbols",
 	"config",
 	"flags",
 ];
 
-/** Has the page Symbols show each state of a binary. */
-const answerSymbols = (page) =>
-	page.route(/\/api\/v1\/symbols(\?|$)/, (route) => route.fulfill({ json: { status: "success", data: SYMBOLS } }));
-
-/** The elements beyond the right edge that cannot be scrolled into view. */
-function cutOff() {
-	const main = document.querySelector("main");
-	const reached = (e) => {
-		for (let p = e.parentElement; p && p !== main; p = p.parentElement)
-			if (getComputedStyle(p).overflowX !== "visible") return true;
-		return false;
-	};
-	return [...main.querySelectorAll("*")]
-		.filter((e) => e.getBoundingClientRect().right > innerWidth + 1 && !reached(e))
-		.map((e) => `${e.tagName}.${e.className}`);
+/** Has the pages Symbols and Cluster show each state of a binary and of a shard. */
+async function answerStates(page) {
+	const answer = (data) => (route) => route.fulfill({ json: { status: "success", data } });
+	await page.route(/\/api\/v1\/symbols(\?|$)/, answer(SYMBOLS));
+	await page.route(/\/api\/v1\/status\/cluster$/, answer(QUERY_NODE));
 }
 
 test("every page fits a narrow screen, whose navigation is a menu", async (t) => {
 	const { page, problems } = await openPage(t, `${FLEET}status`, {
 		viewport: { width: 400, height: 800 },
-		before: answerSymbols,
+		before: answerStates,
 	});
 	const pages = page.getByRole("navigation", { name: "Pages", exact: true });
 	const menu = page.locator("header").getByRole("button", { name: "Status" });
@@ -266,7 +259,7 @@ test("every page fits a narrow screen, whose navigation is a menu", async (t) =>
 test("every page is dark where the system is", async (t) => {
 	const { page, problems } = await openPage(t, `${FLEET}status`, {
 		colorScheme: "dark",
-		before: answerSymbols,
+		before: answerStates,
 	});
 	for (const path of PATHS) {
 		await page.goto(FLEET + path);

@@ -138,11 +138,11 @@ export async function targets(server) {
 }
 
 /**
- * The directory of the programs of a Debian package. The package is fetched at its first use, with 'libraries' those that
- * are missing here too.
+ * The directory of the programs of a Debian package, or of several that are kept as `name`. They are fetched at their first
+ * use, with 'libraries' those that are missing here too.
  */
-export function debian(name, libraries = '') {
-  return execFileSync(join(root, 'tests/debian.sh'), [name, join(root, 'build', name), libraries]).toString().trim();
+export function debian(name, libraries = '', packages = name) {
+  return execFileSync(join(root, 'tests/debian.sh'), [packages, join(root, 'build', name), libraries]).toString().trim();
 }
 
 /** Debian's Prometheus on a free port, with this configuration. */

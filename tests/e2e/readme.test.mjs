@@ -18,10 +18,13 @@ test('every query of the README is answered', async (t) => {
 test('its configurations are accepted', async (t) => {
   const dir = scratch(t);
   const blocks = [...readme.matchAll(/```yaml\n([\s\S]*?)```/g)].map((m) => m[1]);
-  assert.equal(blocks.length, 5);
-  const [jobs, partOfJob, cpp, native, pushed] = blocks;
+  assert.equal(blocks.length, 6);
+  const [jobs, partOfJob, cpp, native, store, pushed] = blocks;
   const nativeHere = native.replace('/usr/lib/debug, /mnt/image', dir);
-  for (const text of [jobs, jobs + partOfJob, jobs + cpp, nativeHere, pushed]) {
+  const key = join(dir, 'key');
+  writeFileSync(key, 'secret');
+  const storeHere = store.replace('/run/secrets/s3', key);
+  for (const text of [jobs, jobs + partOfJob, jobs + cpp, nativeHere, storeHere, pushed]) {
     writeFileSync(join(dir, 'c.yml'), text);
     const run = await finish(t, epitool, ['check', 'config', join(dir, 'c.yml')]);
     assert.equal(run.code, 0, `${text}\n${run.err}`);

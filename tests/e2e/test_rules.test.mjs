@@ -101,7 +101,24 @@ test('alerts on our own metrics are rules of prometheus', { timeout: 300000 }, a
   const sending = ['EpimetheusNotificationsFailing', [['epimetheus_notifications_errors_total{instance="a",alertmanager="m"}', '0+1x60'],
     ['epimetheus_notifications_sent_total{instance="a",alertmanager="m"}', '0+3x60']],
   { instance: 'a', alertmanager: 'm', severity: 'critical' }, 'm does not take 25% of the alerts of Epimetheus a'];
-  const test = { rule_files: [join(rules, 'epimetheus.yml')], tests: [down, failing, full, reload, sending].map(
+  const late = ['EpimetheusShardLate', [['epimetheus_cluster_shard_late{instance="q",shard="a"}', '1x60'],
+    ['epimetheus_cluster_shard_late{instance="q",shard="b"}', '0x60']], { instance: 'q', shard: 'a', severity: 'warning' },
+  'Answers of Epimetheus q lack the newest profiles of the shard a'];
+  const missing = ['EpimetheusObjectsMissing', [['epimetheus_cluster_shard_missing_objects{instance="q",shard="a"}', '2x60'],
+    ['epimetheus_cluster_shard_missing_objects{instance="q",shard="b"}', '0x60']], { instance: 'q', shard: 'a', severity: 'critical' },
+  'The bucket lacks 2 objects of the shard a, as Epimetheus q sees it'];
+  // The bucket is away for longer and longer; a restart in between waits for the lease.
+  const state = (instance, name, values) => [`epimetheus_publish_state{instance="${instance}",state="${name}"}`, values];
+  const away = ['EpimetheusNotPublishing', [state('a', 'away', '1x30 0x3 1x60'), state('a', 'waiting', '0x30 1x3 0x60'),
+    state('a', 'running', '0x60'), state('b', 'away', '0x60'), state('b', 'running', '1x60'), state('c', 'waiting', '0x38 1x10')],
+  { instance: 'a', severity: 'critical' }, 'Epimetheus a puts nothing into the bucket: its profiles are on its own disk only'];
+  const fenced = ['EpimetheusFenced', [state('a', 'fenced', '0x34 1 stale'), state('b', 'fenced', '0x60')],
+    { instance: 'a', severity: 'critical' }, 'Another server has taken the shard of Epimetheus a: --shard.name is used twice'];
+  const cache = ['EpimetheusCacheOff', [['epimetheus_bucket_cache_off{instance="q"}', '1x60'], ['epimetheus_bucket_cache_off{instance="r"}', '0x60']],
+    { instance: 'q', severity: 'warning' },
+    'The cache of Epimetheus q takes no pages, so queries read more in the bucket: is its disk full?'];
+  const all = [down, failing, full, reload, sending, late, missing, away, fenced, cache];
+  const test = { rule_files: [join(rules, 'epimetheus.yml')], tests: all.map(
     ([alertname, input, exp_labels, summary]) => ({ interval: '1m', input_series: input.map(([series, values]) => ({ series, values })),
       alert_rule_test: [{ eval_time: '40m', alertname, exp_alerts: [{ exp_labels, exp_annotations: { summary } }] }] })) };
   writeFileSync(join(dir, 'test.json'), JSON.stringify(test));

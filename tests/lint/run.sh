@@ -102,7 +102,11 @@ top_level() {
 readmes() {
 	local room lines
 	for room in $rooms_list examples tests; do
-		[ -f "$room/README.md" ] || echo "$room/README.md:1: missing"
+		if [ ! -f "$room/README.md" ]; then
+			echo "$room/README.md:1: missing"
+		elif ! head -n 1 "$room/README.md" | grep -q '^# '; then
+			echo "$room/README.md:1: begins without a heading"
+		fi
 	done
 }
 

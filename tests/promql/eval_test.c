@@ -46,10 +46,10 @@ TEST(sample_labels)
 		"{handler=\"/x\"} count 10 of 2: main;f 10\n"
 		"{handler=\"/y\"} count 20 of 2: main;f 20");
 	at(&w, 20, "sum by (handler) (total(merge by (handler, pod) (cpu:samples{job=\"a\"})))",
-		"{} 9\n{handler=\"/x\"} 10\n{handler=\"/y\"} 20");
+		"{handler=\"/x\"} 10\n{handler=\"/y\"} 20\n{} 9");
 	at(&w, 20, "flat by (handler, function) (cpu:samples{pod=\"q\"})",
-		"{function=\"f\", handler=\"/x\"} 10\n{function=\"f\", handler=\"/y\"} "
-		"20\n{function=\"h\"} 5");
+		"{function=\"h\"} 5\n{function=\"f\", handler=\"/x\"} 10\n"
+		"{function=\"f\", handler=\"/y\"} 20");
 	at(&w, 20, "merge(cpu:samples{pod=\"q\",sample_handler=~\"/x|/y\"})",
 		"{} count 30 of 1: main;f 10, main;f 20");
 	/* a name that both have is the series' */

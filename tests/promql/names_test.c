@@ -421,7 +421,7 @@ TEST(what_has_no_name_is_told)
 		"\n25% of the cost is in addresses without names: 25% in /usr/lib/libcart.so (build "
 		"id bb22)");
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
-		"{function=\"work1\"} 3\n{function=\"[libcart.so]\"} 1");
+		"{function=\"[libcart.so]\"} 1\n{function=\"work1\"} 3");
 	close_pair(&p);
 }
 
@@ -447,10 +447,10 @@ TEST(damaged_names_are_a_warning)
 	publish(p.store, &p.bare.arena, 0);
 	spoil_index(p.dir, build_ids[0]);
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
-		"{function=\"[shop]\"} 3\n{function=\"[libcart.so]\"} 1\n"
+		"{function=\"[libcart.so]\"} 1\n{function=\"[shop]\"} 3\n"
 		"warning: names of /usr/bin/shop are damaged and removed: symbol index: 1 of 1 "
 		"pages are damaged; its debug data is wanted again");
 	at(&p.bare, 3600, "flat(merge(wall[1h]))",
-		"{function=\"[shop]\"} 3\n{function=\"[libcart.so]\"} 1");
+		"{function=\"[libcart.so]\"} 1\n{function=\"[shop]\"} 3");
 	close_pair(&p);
 }

@@ -233,8 +233,8 @@ TEST(rollups_give_what_rows_give)
 			"{job=\"a\", pod=\"p\"} 0.011111111111111112\n"
 			"{job=\"a\", pod=\"q\"} 0.03333333333333333" },
 		{ 0, "flat by (function) (merge(rate(process_cpu:samples[6h])))",
-			"{function=\"g\"} 0.001851851851851852\n"
-			"{function=\"f\"} 0.04259259259259259" },
+			"{function=\"f\"} 0.04259259259259259\n"
+			"{function=\"g\"} 0.001851851851851852" },
 		{ 0, "max_over_time(process_cpu:samples[6h])",
 			"process_cpu{job=\"a\", pod=\"p\"} count 11 of 1: main;g 1, main;f 10\n"
 			"process_cpu{job=\"a\", pod=\"q\"} count 10 of 1: main;f 10" },

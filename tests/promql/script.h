@@ -34,6 +34,8 @@ enum script_way {
 	SCRIPT_IN_HEAD,
 	SCRIPT_RESTARTED, /* in the head, after the database was closed and opened */
 	SCRIPT_IN_BLOCKS, /* all windows cut and joined, but for data that more is loaded after */
+	SCRIPT_IN_UNION, /* spread over the heads of several databases, as struct script_places says */
+	SCRIPT_IN_UNION_OF_BLOCKS,
 	SCRIPT_WAYS
 };
 
@@ -86,9 +88,19 @@ struct script_code {
 	uint32_t frames_n, mappings_n;
 };
 
-/* The body of a load statement into the database; *max_ns: the latest time stored. */
-void script_load(struct script *s, const struct script_statement *st, struct db *db,
-	struct script_code *code, int64_t *max_ns);
+/*
+ * Where data goes: half of the series are in one database each, by their labels; rows of the others
+ * go to one database after the other.
+ */
+#define SCRIPT_DBS_MAX 3u
+struct script_places {
+	struct db *v[SCRIPT_DBS_MAX];
+	size_t n;
+};
+
+/* The body of a load statement; *max_ns: the latest time stored. */
+void script_load(struct script *s, const struct script_statement *st,
+	const struct script_places *to, struct script_code *code, int64_t *max_ns);
 
 /* ---- script_answer.c ---- */
 

@@ -44,7 +44,7 @@ struct row {
 
 struct load {
 	struct script *s;
-	struct db *db;
+	const struct script_places *to;
 	struct script_code *code;
 	struct arena *arena;
 	int64_t step_ns, from_ns;
@@ -452,6 +452,14 @@ static void on_ack(void *ctx, enum err_code rc, const struct err *err)
 	atomic_fetch_add(&a->n, 1);
 }
 
+/* Rows from which others are subtracted stay together. */
+static struct db *place_of(const struct load *l, const struct series *x, size_t at)
+{
+	uint64_t hash = labels_hash(x->labels);
+
+	return l->to->v[(hash / 2 + (hash % 2 && !x->kinds_said ? at : 0)) % l->to->n];
+}
+
 static enum err_code append(
 	struct load *l, const struct row *row, struct acks *acks, struct err *err)
 {
@@ -471,7 +479,7 @@ static enum err_code append(
 		number = (struct db_number){ .labels = x->labels,
 			.ts_ns = row->ts_ns,
 			.value = v->is_stale ? number_of_bits(NUMBER_STALE_BITS) : (double)v->v[0] };
-		return db_append_numbers(l->db, &number, 1, on_ack, acks, err);
+		return db_append_numbers(place_of(l, x, row->at), &number, 1, on_ack, acks, err);
 	}
 	if ((rc = make_profile(l, x, row, &p, err)))
 		return rc;
@@ -483,7 +491,7 @@ static enum err_code append(
 	a.convert &= x->kinds_said; /* else what is written is what is stored */
 	a.profile = p;
 	a.kinds = kinds;
-	return db_append(l->db, &a, &stats, on_ack, acks, err);
+	return db_append(place_of(l, x, row->at), &a, &stats, on_ack, acks, err);
 }
 
 /* Times at which a series has something. */
@@ -546,11 +554,11 @@ static void append_all(struct load *l, int64_t *max_ns)
 }
 
 /* load STEP [from TIME] */
-void script_load(struct script *s, const struct script_statement *st, struct db *db,
-	struct script_code *code, int64_t *max_ns)
+void script_load(struct script *s, const struct script_statement *st,
+	const struct script_places *to, struct script_code *code, int64_t *max_ns)
 {
 	struct arena a;
-	struct load l = { .s = s, .db = db, .code = code, .arena = &a };
+	struct load l = { .s = s, .to = to, .code = code, .arena = &a };
 	struct str rest = st->line->text, word;
 	bool ok;
 

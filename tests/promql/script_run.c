@@ -13,7 +13,8 @@ struct running {
 	char dir[64];
 	struct db_options options;
 	struct engine_options limits;
-	struct db *db;
+	struct script_places dbs;
+	struct db *db; /* the only one, or a union of them */
 	struct engine *engine;
 	struct arena code_arena;
 	struct script_code code;
@@ -24,12 +25,41 @@ struct running {
 
 /* ---- the database ---- */
 
+static bool is_union(const struct running *x)
+{
+	return x->way == SCRIPT_IN_UNION || x->way == SCRIPT_IN_UNION_OF_BLOCKS;
+}
+
+static bool ends_in_blocks(const struct running *x)
+{
+	return x->way == SCRIPT_IN_BLOCKS || x->way == SCRIPT_IN_UNION_OF_BLOCKS;
+}
+
+static enum err_code open_db(struct running *x, size_t i, struct err *err)
+{
+	char dir[96], name[24];
+	enum err_code rc;
+
+	snprintf(name, sizeof(name), "s%zu", i);
+	snprintf(dir, sizeof(dir), "%s/%s", x->dir, name);
+	x->options.dir = dir;
+	if ((rc = db_open(&x->options, &x->dbs.v[i], err)))
+		return rc;
+	x->dbs.n++;
+	if (!is_union(x))
+		x->db = x->dbs.v[i];
+	return is_union(x) ? db_union_add(x->db, name, x->dbs.v[i], NULL, NULL, err) : ERR_OK;
+}
+
 static bool start(struct running *x, uint32_t line)
 {
 	struct err err;
+	enum err_code rc = is_union(x) ? db_union_open(&x->db, &err) : ERR_OK;
 
-	x->options.dir = x->dir;
-	if (db_open(&x->options, &x->db, &err)) {
+	x->dbs.n = 0;
+	for (size_t i = 0; i < (is_union(x) ? SCRIPT_DBS_MAX : 1) && !rc; i++)
+		rc = open_db(x, i, &err);
+	if (rc) {
 		script_fault(x->s, line, "%s", err.msg);
 		return false;
 	}
@@ -43,8 +73,18 @@ static bool start(struct running *x, uint32_t line)
 
 static void stop(struct running *x)
 {
+	char name[24];
+
 	engine_close(x->engine);
-	db_close(x->db);
+	for (size_t i = 0; i < x->dbs.n && is_union(x); i++) {
+		snprintf(name, sizeof(name), "s%zu", i);
+		db_union_remove(x->db, name);
+	}
+	if (is_union(x))
+		db_close(x->db);
+	for (size_t i = 0; i < x->dbs.n; i++)
+		db_close(x->dbs.v[i]);
+	x->dbs.n = 0;
 	x->engine = NULL;
 	x->db = NULL;
 }
@@ -70,8 +110,9 @@ static void settle(struct running *x, uint32_t line)
 	struct err err;
 
 	number.ts_ns = x->max_ns + x->options.too_old_ns + 3 * x->options.window_ns;
-	if (numbers_wait(x->db, &number, 1, &err) || db_compact(x->db, &err))
-		script_fault(x->s, line, "%s", err.msg);
+	for (size_t i = 0; i < x->dbs.n; i++)
+		if (numbers_wait(x->dbs.v[i], &number, 1, &err) || db_compact(x->dbs.v[i], &err))
+			script_fault(x->s, line, "%s", err.msg);
 }
 
 static bool option(struct running *x, struct str word)
@@ -119,7 +160,7 @@ static bool clear(struct running *x, struct str rest, uint32_t line)
 	x->options.free_bytes_reserve = 1;
 	x->options.retention_ns = 0;
 	x->options.no_compaction = true; /* windows are cut when the script says so */
-	if (x->way == SCRIPT_IN_BLOCKS)
+	if (ends_in_blocks(x))
 		x->options.window_ns = 20 * NS_PER_S;
 	while ((word = script_word(&rest)).len > 0)
 		if (!option(x, word)) {
@@ -240,7 +281,7 @@ static bool go_way(struct running *x, uint32_t line)
 	if (!x->is_changed)
 		return true;
 	x->is_changed = false;
-	if (x->way == SCRIPT_IN_BLOCKS && x->is_last)
+	if (ends_in_blocks(x) && x->is_last)
 		settle(x, line);
 	if (x->way != SCRIPT_RESTARTED)
 		return true;
@@ -256,7 +297,7 @@ static bool run_statement(struct running *x, const struct script_statement *st, 
 	if (str_is(word, "clear"))
 		return clear(x, rest, line);
 	if (str_is(word, "load")) {
-		script_load(x->s, st, x->db, &x->code, &x->max_ns);
+		script_load(x->s, st, &x->dbs, &x->code, &x->max_ns);
 		x->is_changed = true;
 		x->is_last = !loads_more(x->s, at);
 		return true;

@@ -15,7 +15,8 @@
 
 static void run_file(const char *path, enum script_way way)
 {
-	static const char *const ways[] = { "in the head", "after a restart", "in blocks" };
+	static const char *const ways[] = { "in the head", "after a restart", "in blocks", "in a union",
+		"in a union of blocks" };
 	struct script s;
 
 	if (!script_read(&s, path))
@@ -64,6 +65,16 @@ TEST(after_a_restart)
 TEST(in_blocks)
 {
 	run_all(SCRIPT_IN_BLOCKS);
+}
+
+TEST(in_a_union)
+{
+	run_all(SCRIPT_IN_UNION);
+}
+
+TEST(in_a_union_of_blocks)
+{
+	run_all(SCRIPT_IN_UNION_OF_BLOCKS);
 }
 
 /* ---- nothing is left out ---- */

@@ -37,7 +37,7 @@ static void make_set(struct fixture *f, const char *labels)
 	CHECK_OK(config_load_text("c.yml", STR("."), buf_str(&text), &c, &err), &err);
 	g->v = c->scrape[0].sd.statics;
 	g->n = c->scrape[0].sd.statics_n;
-	CHECK_OK(targets_expand(c, &c->scrape[0], g, &f->set, &err), &err);
+	CHECK_OK(targets_expand(c, &c->scrape[0], (struct shard){ 0 }, g, &f->set, &err), &err);
 	config_unref(c);
 	groups_unref(g);
 	buf_release(&text);

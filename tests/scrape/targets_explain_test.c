@@ -117,7 +117,9 @@ TEST(steps_and_ends)
 			"scrape_timeout: 5s, %s}\n",
 			rows[i].job);
 		REQUIRE_OK(config_load_text("c.yml", STR("."), buf_str(&text), &c, &err), &err);
-		REQUIRE_OK(targets_explain(&c->scrape[0], parse(&a, rows[i].labels), &a, &e, &err), &err);
+		REQUIRE_OK(targets_explain(
+					   &c->scrape[0], (struct shard){ 0 }, parse(&a, rows[i].labels), &a, &e, &err),
+			&err);
 		print(&got, &e);
 		if (!str_eq(buf_str(&got), str_of(rows[i].want)))
 			CHECK_FAIL(
@@ -127,4 +129,39 @@ TEST(steps_and_ends)
 	}
 	buf_release(&text);
 	buf_release(&got);
+}
+
+TEST(profiles_of_other_shards)
+{
+	static const char text[] = "scrape_configs:\n"
+							   "- job_name: j\n"
+							   "  relabel_configs:\n"
+							   "  - {target_label: job, replacement: k}\n"
+							   "  - {source_labels: [__name__], regex: block, action: drop}\n";
+	unsigned owner = shard_of(STR("k"), STR("x:1"), 5);
+	struct explanation e;
+	struct config *c;
+	struct arena a;
+	struct err err;
+
+	arena_init(&a, 0);
+	REQUIRE_OK(config_load_text("c.yml", STR("."), str_of(text), &c, &err), &err);
+	for (unsigned k = 0; k < 5; k++) {
+		REQUIRE_OK(targets_explain(&c->scrape[0], (struct shard){ k, 5 },
+					   parse(&a, "__address__=x:1"), &a, &e, &err),
+			&err);
+		CHECK(e.profiles_n == 5);
+		for (size_t i = 0; i < e.profiles_n; i++) {
+			bool dropped = str_is(e.profiles[i].profile, "block");
+
+			CHECK_INT(e.profiles[i].end,
+				dropped        ? EXPLAINED_DROPPED :
+					k == owner ? EXPLAINED_SCRAPED :
+								 EXPLAINED_ELSEWHERE);
+			if (!dropped && k != owner)
+				CHECK_INT(e.profiles[i].shard, owner);
+		}
+	}
+	config_unref(c);
+	arena_release(&a);
 }

@@ -16,14 +16,16 @@ static void print_set(struct buf *out, const struct target_set *s)
 	}
 	for (size_t i = 0; i < s->dropped_n; i++) {
 		buf_add_cstr(out, "dropped ");
-		buf_add_str(out, labels_get(s->dropped[i], STR("__address__")));
+		buf_add_str(out, labels_get(s->dropped[i].discovered, STR("__address__")));
 		buf_add_char(out, ' ');
-		buf_add_str(out, labels_get(s->dropped[i], STR(LABEL_NAME)));
+		buf_add_str(out, labels_get(s->dropped[i].discovered, STR(LABEL_NAME)));
 		buf_add_char(out, '\n');
 	}
 	if (s->error.len)
 		buf_printf(out, "error " STR_FMT "\n", STR_ARG(s->error));
 }
+
+static struct shard shard; /* that targets are for; all of them */
 
 static struct target_set *expand(const char *job, struct err *err)
 {
@@ -37,7 +39,7 @@ static struct target_set *expand(const char *job, struct err *err)
 	if (!config_load_text("c.yml", STR("."), buf_str(&text), &c, err)) {
 		g->v = c->scrape[0].sd.statics;
 		g->n = c->scrape[0].sd.statics_n;
-		if (targets_expand(c, &c->scrape[0], g, &s, err))
+		if (targets_expand(c, &c->scrape[0], shard, g, &s, err))
 			s = NULL;
 	}
 	config_unref(c);
@@ -256,4 +258,109 @@ TEST(urls_with_another_parameter)
 		CHECK_STR(buf_str(&out), rows[i][1]);
 		buf_release(&out);
 	}
+}
+
+/* ---- shards ---- */
+
+#define TARGETS 60
+
+/* One job with many targets; `more` are its other settings. */
+static struct target_set *expand_shard(unsigned ordinal, unsigned total, const char *more)
+{
+	struct buf text = { 0 };
+	struct target_set *s;
+	struct err err;
+
+	buf_printf(
+		&text, "%s" ONLY("m: {path: /m}, n: {path: /n}") "static_configs: [{targets: [", more);
+	for (int i = 0; i < TARGETS; i++)
+		buf_printf(&text, "'10.0.0.%d:1',", i);
+	buf_add_cstr(&text, "]}]");
+	buf_add_char(&text, '\0');
+	shard = (struct shard){ ordinal, total };
+	s = expand(text.ptr, &err);
+	shard = (struct shard){ 0 };
+	buf_release(&text);
+	return s;
+}
+
+TEST(each_target_is_scraped_by_one_shard)
+{
+	unsigned times[TARGETS] = { 0 }, i;
+	struct target_set *s;
+
+	for (unsigned k = 0; k < 3; k++) {
+		REQUIRE((s = expand_shard(k, 3, "")) != NULL);
+		CHECK(s->n > 0 && s->n % 2 == 0); /* both profiles, or none */
+		CHECK_INT(s->n / 2 + s->dropped_n, TARGETS);
+		CHECK_INT(s->dropped_total, s->dropped_n);
+		CHECK_INT(s->elsewhere, s->dropped_n);
+		for (size_t n = 0; n < s->n; n++) {
+			sscanf(labels_get(s->v[n].labels, STR("instance")).ptr, "10.0.0.%u", &i);
+			times[i]++;
+		}
+		for (size_t n = 0; n < s->dropped_n; n++) {
+			struct labels l = s->dropped[n].discovered;
+
+			CHECK(s->dropped[n].shard != k && s->dropped[n].shard < 3);
+			CHECK_INT(
+				s->dropped[n].shard, shard_of(STR("j"), labels_get(l, STR("__address__")), 3));
+		}
+		CHECK_INT(s->error.len, 0);
+		target_set_unref(s);
+	}
+	for (i = 0; i < TARGETS; i++)
+		CHECK_INT(times[i], 2);
+}
+
+TEST(relabelled_job_and_address_decide)
+{
+	struct target_set *s;
+	unsigned owner = shard_of(STR("k"), STR("one:1"), 8);
+
+	for (unsigned k = 0; k < 8; k++) {
+		s = expand_shard(k, 8,
+			"relabel_configs: [{target_label: job, replacement: k}, {source_labels: "
+			"[__address__], target_label: instance}, "
+			"{target_label: __address__, replacement: 'one:1'}], ");
+		REQUIRE(s != NULL);
+		CHECK_INT(s->n, k == owner ? 2 * TARGETS : 0);
+		target_set_unref(s);
+	}
+}
+
+TEST(limits_count_what_is_scraped_here)
+{
+	struct target_set *s = expand_shard(0, 3, "");
+	size_t own = s->n / 2;
+	char more[64];
+
+	target_set_unref(s);
+	snprintf(more, sizeof(more), "target_limit: %zu, ", own);
+	s = expand_shard(0, 3, more);
+	CHECK(!s->limit_exceeded);
+	target_set_unref(s);
+	snprintf(more, sizeof(more), "target_limit: %zu, ", own - 1);
+	s = expand_shard(0, 3, more);
+	CHECK(s->limit_exceeded);
+	target_set_unref(s);
+	s = expand_shard(0, 3, "keep_dropped_targets: 4, ");
+	CHECK_INT(s->dropped_n, 4);
+	CHECK_INT(s->dropped_total, TARGETS - own);
+	target_set_unref(s);
+}
+
+TEST(errors_are_of_the_shard_that_would_scrape)
+{
+	struct target_set *s;
+	unsigned wrong = 0;
+
+	for (unsigned k = 0; k < 4; k++) {
+		s = expand_shard(
+			k, 4, "relabel_configs: [{target_label: __address__, replacement: 'a/b'}], ");
+		wrong += s->error.len > 0;
+		CHECK_INT(s->n, 0);
+		target_set_unref(s);
+	}
+	CHECK_INT(wrong, 1);
 }

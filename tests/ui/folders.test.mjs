@@ -20,8 +20,9 @@ const MAY_IMPORT = {
 	fleet: ["shared", "query", "flame", "chart", "rules"],
 	status: ["shared"],
 	symbols: ["shared", "status"],
+	cluster: ["shared", "status"],
 	explore: ["shared", "query", "chart", "result", "compare"],
-	"": ["shared", "query", "compare", "rules", "fleet", "status", "symbols", "explore"],
+	"": ["shared", "query", "compare", "rules", "fleet", "status", "symbols", "cluster", "explore"],
 };
 /** Only the unit tests use it. */
 const LEFT_OUT = ["testing.ts"];

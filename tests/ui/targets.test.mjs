@@ -48,6 +48,16 @@ test("targets: counts are of the whole pool, rows of the filter", () => {
 	}
 });
 
+test("discovery: why a target is not scraped, if another shard scrapes it", () => {
+	const reason = "shard 1 of 3 scrapes it";
+	const elsewhere = { discoveredLabels: { __address__: "e:1" }, scrapePool: "api", reason };
+	const found = targets.foundTargets({ ...DATA, droppedTargets: [...DATA.droppedTargets, elsewhere] });
+	assert.deepEqual(
+		found.filter((f) => !f.labels).map((f) => [f.discovered.__address__, f.reason]),
+		[["d:1", undefined], ["e:1", reason]],
+	);
+});
+
 test("discovery: a target once, whatever is scraped of it; dropped ones too", () => {
 	const found = targets.foundTargets(DATA);
 	assert.deepEqual(

@@ -179,7 +179,7 @@ TEST(the_page_and_its_files)
 {
 	static const char *const pages[] = { "GET /", "GET /explore", "GET /services", "GET /compare",
 		"GET /alerts", "GET /rules", "GET /targets", "GET /service-discovery", "GET /status",
-		"GET /tsdb-status", "GET /symbols", "GET /config", "GET /flags" };
+		"GET /tsdb-status", "GET /cluster", "GET /symbols", "GET /config", "GET /flags" };
 	struct web_options o = options();
 	struct web *w = open_web(&o);
 	struct response r = { 0 };

@@ -66,12 +66,14 @@ struct block_meta {
 
 struct block;
 
-/* Opens DIR. `damaged` says what is damaged but not needed (an index that has a copy, meta.json
- * that `spare` or the tables replace, an unreadable rows.ldb; ERR_OK: nothing); missing rows are
- * not served, the rest is. All files must be of one block, the one that names DIR if the name is a
- * ULID; a file of another block counts as missing. ERR_UNSUPPORTED: another version's. */
-MUST_CHECK enum err_code block_open(const char *dir, struct store_cache *cache, struct block **out,
-	struct err *damaged, struct err *err);
+/* Opens DIR in a range source (NULL: the disk). `damaged` says what is damaged but not needed (an
+ * index that has a copy, meta.json that `spare` or the tables replace, an unreadable rows.ldb;
+ * ERR_OK: nothing); missing rows are not served, the rest is. Where the source does not answer
+ * (range_unreachable), that is the error: nothing is known of the block then. All files must be of
+ * one block, the one that names DIR if the name is a ULID; a file of another block counts as
+ * missing. ERR_UNSUPPORTED: another version's. */
+MUST_CHECK enum err_code block_open(const char *dir, struct range_source *from,
+	struct store_cache *cache, struct block **out, struct err *damaged, struct err *err);
 void block_close(struct block *b); /* NULL and half-built are fine */
 const struct block_meta *block_meta(const struct block *b);
 const char *block_dir(const struct block *b);
@@ -235,6 +237,9 @@ MUST_CHECK enum err_code block_writer_group_rollup(struct block_writer *w, enum 
 MUST_CHECK enum err_code block_writer_finish(
 	struct block_writer *w, struct block_meta *meta, struct err *err);
 
+/* meta.json of a directory on the disk; arrays in the arena. ERR_NOT_FOUND. */
+MUST_CHECK enum err_code block_read_meta(
+	const char *dir, struct arena *a, struct block_meta *out, struct err *err);
 /* meta.json, for changes that keep the rest (raw rows dropped): old or new, never half. */
 MUST_CHECK enum err_code block_write_meta(
 	struct fs *fs, const char *dir, const struct block_meta *meta, struct err *err);

@@ -84,6 +84,7 @@ struct block {
 	struct ulid named; /* by its directory; empty where that has another kind of name */
 	struct block_meta meta;
 	uint64_t meta_bytes; /* of meta.json */
+	struct range_source *from;
 	struct store_cache *cache;
 	struct table *rows; /* NULL: not there, or not readable */
 	struct table *rollups;

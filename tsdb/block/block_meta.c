@@ -306,3 +306,19 @@ enum err_code block_write_meta(
 	arena_release(&a);
 	return rc;
 }
+
+enum err_code block_read_meta(
+	const char *dir, struct arena *a, struct block_meta *out, struct err *err)
+{
+	char *path = block_path(a, dir, "meta.json");
+	struct buf text = { 0 };
+	enum err_code rc;
+
+	if (!path)
+		return arena_fail(a, "meta.json", err);
+	if (!(rc = fs_read_file(path, BLOCK_META_BYTES_MAX, &text, err)) &&
+		(rc = block_meta_parse(buf_str(&text), a, out, err)))
+		rc = err_wrap(err, rc, "%s", path);
+	buf_release(&text);
+	return rc;
+}

@@ -15,7 +15,7 @@ static enum err_code open_table(struct block *b, const char *name, struct str en
 
 	if (!path)
 		return arena_fail(&b->arena, "path", err);
-	if ((rc = range_open_file(path, &r, err)))
+	if ((rc = range_open(b->from, path, &r, err)))
 		return rc;
 	*bytes = r->bytes;
 	return table_open(r, end, b->cache, out, damaged, err);
@@ -57,8 +57,8 @@ struct table *block_spare(struct block *b, struct err *err)
 
 	mutex_lock(&b->lock);
 	if (!b->spare_tried) {
-		b->spare_tried = true;
 		b->spare_rc = open_spare(b, &b->spare_why);
+		b->spare_tried = !range_unreachable(b->spare_rc);
 	}
 	if (b->spare_rc)
 		err_copy(err, &b->spare_why);
@@ -125,13 +125,13 @@ static enum err_code load_meta(struct block *b, struct err *damaged, struct err 
 
 	if (!path)
 		return arena_fail(&b->arena, "path", err);
-	if (!(rc = fs_read_file(path, BLOCK_META_BYTES_MAX, &text, &why)))
+	if (!(rc = range_read_all(b->from, path, BLOCK_META_BYTES_MAX, &text, &why)))
 		rc = parse_meta(b, buf_str(&text), "meta.json", &why);
 	b->meta_bytes = text.len;
 	buf_release(&text);
 	if (rc == ERR_OK)
 		return ERR_OK;
-	if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED)
+	if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED || range_unreachable(rc))
 		goto fail;
 	if ((spare = block_spare(b, NULL)) && meta_from_table(b, spare, "spare", NULL) == ERR_OK)
 		goto made_up;
@@ -229,7 +229,7 @@ static enum err_code open_rows(struct block *b, struct err *damaged, struct err 
 	if (!b->meta.raw)
 		return ERR_OK;
 	rc = open_checked(b, "rows.ldb", &b->rows, &bytes, damaged, &why);
-	if (rc == ERR_NOMEM)
+	if (rc == ERR_NOMEM || range_unreachable(rc))
 		return err_copy(err, &why);
 	if (rc)
 		note(damaged, &why);
@@ -274,20 +274,25 @@ static enum err_code load_partitions(struct block *b, struct err *err)
 	return ERR_OK;
 }
 
-static struct str base_name(struct str path)
+static enum err_code load(struct block *b, struct err *damaged, struct err *err)
 {
-	size_t at = path.len;
+	uint64_t bytes = 0;
+	enum err_code rc;
 
-	while (at > 0 && path.ptr[at - 1] != '/')
-		at--;
-	return (struct str){ path.ptr + at, path.len - at };
+	if ((rc = load_meta(b, damaged, err)))
+		return rc;
+	if ((rc = open_checked(b, "rollups.ldb", &b->rollups, &bytes, damaged, err)))
+		return rc;
+	check_size(b, "rollups.ldb", bytes, &b->meta.rollups_file, damaged);
+	if ((rc = load_partitions(b, err)))
+		return rc;
+	return open_rows(b, damaged, err);
 }
 
-enum err_code block_open(const char *dir, struct store_cache *cache, struct block **out,
-	struct err *damaged, struct err *err)
+enum err_code block_open(const char *dir, struct range_source *from, struct store_cache *cache,
+	struct block **out, struct err *damaged, struct err *err)
 {
 	struct block *b = calloc(1, sizeof(*b));
-	uint64_t bytes = 0;
 	enum err_code rc;
 
 	if (damaged)
@@ -297,17 +302,14 @@ enum err_code block_open(const char *dir, struct store_cache *cache, struct bloc
 	arena_init(&b->arena, 0);
 	mutex_init(&b->lock);
 	b->cache = cache;
+	b->from = from;
 	if (!(b->dir = arena_strndup(&b->arena, dir, strlen(dir)))) {
 		rc = arena_fail(&b->arena, "block", err);
 		goto fail;
 	}
-	if (!ulid_parse(base_name(str_of(dir)), &b->named))
+	if (!ulid_parse(str_base_name(str_of(dir)), &b->named))
 		b->named.text[0] = '\0';
-	if ((rc = load_meta(b, damaged, err)) ||
-		(rc = open_checked(b, "rollups.ldb", &b->rollups, &bytes, damaged, err)))
-		goto fail;
-	check_size(b, "rollups.ldb", bytes, &b->meta.rollups_file, damaged);
-	if ((rc = load_partitions(b, err)) || (rc = open_rows(b, damaged, err)))
+	if ((rc = load(b, damaged, err)))
 		goto fail;
 	*out = b;
 	return ERR_OK;

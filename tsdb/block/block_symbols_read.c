@@ -39,7 +39,7 @@ static enum err_code load_kind(struct block *b, struct block_iter *it, struct sy
 		if (rc && rc != ERR_NOT_FOUND)
 			*err = why;
 	} while (rc == ERR_OK || rc == ERR_CORRUPT);
-	if (loaded < b->slots[slot].symbols[kind])
+	if (loaded < b->slots[slot].symbols[kind] && !range_unreachable(rc))
 		*lost += b->slots[slot].symbols[kind] - loaded;
 	arena_release(&scratch);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;

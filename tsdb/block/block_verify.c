@@ -23,7 +23,7 @@ void verify_find(struct verify *v, const char *fmt, ...)
 enum err_code verify_error(
 	struct verify *v, enum err_code rc, const struct err *why, struct err *err)
 {
-	if (rc == ERR_NOMEM || rc == ERR_IO)
+	if (rc == ERR_NOMEM || rc == ERR_IO || range_unreachable(rc))
 		return err_copy(err, why);
 	if (rc)
 		verify_find(v, "%s", why->msg);
@@ -62,7 +62,7 @@ static enum err_code check_file(
 		rc = err_nomem(err, "verify");
 		goto out;
 	}
-	if ((rc = range_open_file(path, &r, &why))) {
+	if ((rc = range_open(v->b->from, path, &r, &why))) {
 		rc = verify_error(v, rc, &why, err);
 		goto out;
 	}
@@ -92,10 +92,12 @@ static enum err_code check_files(struct verify *v, struct err *err)
 
 	if (!path)
 		return arena_fail(&v->arena, "verify", err);
-	if (!(rc = fs_read_file(path, BLOCK_META_BYTES_MAX, &text, &why)))
+	if (!(rc = range_read_all(v->b->from, path, BLOCK_META_BYTES_MAX, &text, &why)))
 		rc = block_meta_parse(buf_str(&text), &v->arena, &parsed, &why);
 	buf_release(&text);
 	if (rc) {
+		if (range_unreachable(rc))
+			return err_copy(err, &why);
 		verify_find(v, "meta.json: %s", why.msg);
 		return rc == ERR_NOMEM ? rc : ERR_OK;
 	}

@@ -1,7 +1,7 @@
 /*
  * The inside of block_verify: what is checked by records, and what by rows.
  *
- * Errors:  ERR_NOMEM, ERR_IO end it; all else is a finding.
+ * Errors:  ERR_NOMEM, ERR_IO, and a source that does not answer, end it; all else is a finding.
  * Threads: one.
  * Source:  tsdb/FORMAT.md, "Blocks".
  */

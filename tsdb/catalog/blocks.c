@@ -8,14 +8,18 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/lost.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
+#include "tsdb/catalog/stock.h"
 
 /* The list of blocks: readers pin them, the worker swaps them. */
 
 METRIC_COUNTER(damaged_blocks, "epimetheus_tsdb_damaged_blocks_total",
 	"Blocks found damaged, in part or as a whole.", NULL);
+METRIC_COUNTER(dropped_raw, "epimetheus_tsdb_dropped_raw_total",
+	"Blocks whose raw rows were dropped by retention.", NULL);
 
 void blocks_damage(struct db *db, struct db_block *b, const char *what, const struct err *why)
 {
@@ -44,9 +48,9 @@ static void lose_deleted(struct db *db, struct db_block *b, const struct err *wh
 	(void)!db_lost(db, LOSS_DELETED, where, m->min_ns, m->max_ns, 0, why);
 }
 
-static enum err_code load_deleted(struct db *db, struct db_block *b, struct err *err)
+enum err_code blocks_load_deleted(struct db *db, struct db_block *b, struct err *err)
 {
-	char *path = block_deleted_path(block_dir(b->block));
+	char *path = block_deleted_path(blocks_local_dir(b));
 	struct deleted d = { 0 };
 	enum err_code rc;
 	struct err why;
@@ -59,12 +63,14 @@ static enum err_code load_deleted(struct db *db, struct db_block *b, struct err 
 		return err_nomem(err, "block");
 	if (rc)
 		lose_deleted(db, b, &why);
+	deleted_release(b->deleted);
 	b->deleted = d.v;
 	b->deleted_n = d.n;
 	return ERR_OK;
 }
 
-enum err_code blocks_open(struct db *db, const char *dir, struct db_block **out, struct err *err)
+static enum err_code open_local(
+	struct db *db, const char *dir, struct db_block **out, struct err *err)
 {
 	struct db_block *b = calloc(1, sizeof(*b));
 	struct err damaged = { 0 };
@@ -72,13 +78,11 @@ enum err_code blocks_open(struct db *db, const char *dir, struct db_block **out,
 
 	if (!b)
 		return err_nomem(err, "block");
-	if ((rc = block_open(dir, db->cache, &b->block, &damaged, err)))
+	if ((rc = block_open(dir, NULL, db->cache, &b->block, &damaged, err)))
 		goto fail;
 	b->why = damaged;
 	if (damaged.code)
 		blocks_damage(db, b, "made up for", &damaged);
-	if ((rc = load_deleted(db, b, err)))
-		goto fail;
 	mutex_lock(&db->lock);
 	b->number = ++db->source_number;
 	mutex_unlock(&db->lock);
@@ -89,12 +93,45 @@ fail:
 	return rc;
 }
 
+enum err_code blocks_open(struct db *db, const char *dir, struct db_block **out, struct err *err)
+{
+	char key[REMOTE_KEY_BYTES_MAX + 1];
+	struct db_block *b = NULL;
+	enum err_code rc;
+
+	if ((rc = remote_read_key(dir, key, err)))
+		return rc;
+	if ((rc = key[0] ? remote_open_stub(db, dir, key, &b, err) : open_local(db, dir, &b, err)))
+		return rc;
+	if ((rc = blocks_load_deleted(db, b, err)))
+		blocks_free(b);
+	else
+		*out = b;
+	return rc;
+}
+
+enum err_code blocks_know_jobs(struct db *db, struct db_block *b, struct err *err)
+{
+	for (uint32_t s = 0; s < block_partitions_n(b->block); s++) {
+		const struct block_partition *p = block_partition(b->block, s);
+		struct job *job;
+		enum err_code rc = db_job(db, p->name, p->id, p->epoch, &job, err);
+
+		if (rc == ERR_EXISTS)
+			blocks_damage(db, b, "a job's id", err);
+		else if (rc)
+			return rc;
+	}
+	return ERR_OK;
+}
+
 void blocks_free(struct db_block *b)
 {
 	if (!b)
 		return;
 	deleted_release(b->deleted);
 	block_close(b->block);
+	free(b->stub);
 	free(b);
 }
 
@@ -118,7 +155,12 @@ static void dispose(struct db *db, struct db_block *b)
 	char *gone = NULL;
 	struct err err;
 
-	if (!b->keep && asprintf(&gone, "%s" BLOCK_GONE, block_dir(b->block)) >= 0) {
+	if (b->tables_go)
+		remote_unlink_tables(db, block_dir(b->block));
+	if (b->remote && !b->keep)
+		remote_forget(db, b);
+	if (!b->keep && blocks_local_dir(b) &&
+		asprintf(&gone, "%s" BLOCK_GONE, blocks_local_dir(b)) >= 0) {
 		if (!b->stays && fs_exists(gone) && fs_remove_tree(db->o.fs, gone, &err))
 			log_warn("tsdb", "block not removed", LOG_S("block", gone), LOG_E(&err));
 		free(gone);
@@ -148,7 +190,7 @@ static bool hide(struct db *db, const char *dir)
 	struct err err;
 	bool ok;
 
-	if (!fs_exists(dir))
+	if (!dir || !fs_exists(dir))
 		return true;
 	if (asprintf(&gone, "%s" BLOCK_GONE, dir) < 0)
 		return false;
@@ -163,7 +205,7 @@ static bool hide(struct db *db, const char *dir)
 	return ok;
 }
 
-bool blocks_hide(struct db *db, const struct db_block *b)
+bool blocks_hide_replaced(struct db *db, const struct db_block *b)
 {
 	const struct block_meta *m = block_meta(b->block);
 	char *dir = NULL;
@@ -178,7 +220,12 @@ bool blocks_hide(struct db *db, const struct db_block *b)
 		ok = hide(db, dir);
 		free(dir);
 	}
-	return ok && hide(db, block_dir(b->block));
+	return ok;
+}
+
+bool blocks_hide(struct db *db, const struct db_block *b)
+{
+	return blocks_hide_replaced(db, b) && hide(db, blocks_local_dir(b));
 }
 
 void blocks_retire(struct db *db, struct db_block *b, bool keep)
@@ -189,7 +236,7 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 	/* Rename at once, though readers may go on for a while: the block must not come back after its
 	 * successor has gone. Open files follow the directory. The rename is durable before any file
 	 * is removed; else the block might come back without its deletions. */
-	stays = !keep && !hide(db, block_dir(b->block));
+	stays = !keep && !hide(db, blocks_local_dir(b));
 	mutex_lock(&db->lock);
 	assert(!b->gone);
 	b->keep = keep;
@@ -213,7 +260,14 @@ enum err_code blocks_reserve(struct db *db, const char *what, struct err *err)
 	return ok ? ERR_OK : err_nomem(err, what);
 }
 
-static void insert(struct db *db, struct db_block *b)
+void blocks_tell(
+	const struct db *db, enum db_change what, const struct ulid *block, int64_t window_ns)
+{
+	if (db->o.published)
+		db->o.published->changed(db->o.published->ctx, what, block, window_ns);
+}
+
+void blocks_insert_locked(struct db *db, struct db_block *b)
 {
 	int64_t min = block_meta(b->block)->min_ns;
 	size_t i = db->blocks_n++;
@@ -237,6 +291,24 @@ static void take_out(struct db *db, const struct db_block *b)
 	db->blocks_n = kept;
 }
 
+/* The same block again has fewer rows, or is read at another place. A window was told when it was
+ * taken. */
+static void tell_swap(
+	const struct db *db, struct db_block *const *olds, size_t n, const struct db_block *by)
+{
+	const struct block_meta *m = by ? block_meta(by->block) : NULL;
+
+	if (m && n == 1 && strcmp(block_meta(olds[0]->block)->ulid.text, m->ulid.text) == 0) {
+		if (block_meta(olds[0]->block)->raw && !m->raw)
+			blocks_tell(db, DB_BLOCK_RAW_DROPPED, &m->ulid, 0);
+		return;
+	}
+	if (by)
+		blocks_tell(db, DB_BLOCK_ADDED, &m->ulid, 0);
+	for (size_t i = 0; i < n; i++)
+		blocks_tell(db, DB_BLOCK_DROPPED, &block_meta(olds[i]->block)->ulid, 0);
+}
+
 void blocks_swap_locked(
 	struct db *db, struct db_block *const *olds, size_t n, struct window *w, struct db_block *by)
 {
@@ -248,7 +320,8 @@ void blocks_swap_locked(
 	if (w)
 		windows_take_locked(db, w);
 	if (by)
-		insert(db, by);
+		blocks_insert_locked(db, by);
+	tell_swap(db, olds, n, by);
 }
 
 enum err_code blocks_pin_all(struct db *db, struct db_block ***out, size_t *n, struct err *err)
@@ -349,8 +422,78 @@ void blocks_close_all(struct db *db)
 		blocks_free(db->blocks[i]);
 	free(db->blocks);
 	for (size_t i = 0; i < db->unreadable_n; i++)
-		free(db->unreadable[i].dir);
+		unreadable_free(&db->unreadable[i]);
 	free(db->unreadable);
 	db->blocks = NULL;
 	db->blocks_n = db->blocks_cap = 0;
+}
+
+/* ---- raw rows that go before the rest ---- */
+
+/*
+ * A block without its raw rows: meta.json says so first, then rows.ldb is unlinked. Readers that
+ * have the file open go on with it, and a start in between finishes the job.
+ */
+enum err_code blocks_unlink_raw(struct db *db, const char *dir, struct err *err)
+{
+	char *path = NULL;
+	enum err_code rc = ERR_OK;
+
+	if (asprintf(&path, "%s/rows.ldb", dir) < 0)
+		return err_nomem(err, "retention");
+	if (fs_exists(path))
+		rc = db->o.fs->ops->unlink(db->o.fs, path, err);
+	free(path);
+	return rc;
+}
+
+static enum err_code drop_raw(struct db *db, struct db_block *b, struct err *err)
+{
+	struct block_meta meta = *block_meta(b->block);
+	const char *dir = blocks_local_dir(b);
+	struct db_block *by = NULL;
+	enum err_code rc;
+
+	mutex_assert_held(&db->blocks_files);
+	meta.raw = false;
+	meta.rows_file = (struct block_file){ 0 };
+	if ((rc = blocks_reserve(db, "retention", err)) || (rc = stock_drop_raw(db, b, err)) ||
+		(rc = block_write_meta(db->o.fs, dir, &meta, err)) ||
+		(rc = blocks_unlink_raw(db, dir, err)) || (rc = blocks_open(db, dir, &by, err)))
+		return rc;
+	mutex_lock(&db->lock);
+	by->number = b->number; /* its symbols are the same */
+	blocks_swap_locked(db, &b, 1, NULL, by);
+	mutex_unlock(&db->lock);
+	blocks_retire(db, b, true);
+	return ERR_OK;
+}
+
+/* The caller's pin goes. */
+void blocks_drop_raw_of(struct db *db, struct db_block *b)
+{
+	enum err_code rc;
+	struct err err;
+
+	mutex_lock(&db->blocks_files);
+	rc = drop_raw(db, b, &err);
+	mutex_unlock(&db->blocks_files);
+	if (rc) {
+		log_error("tsdb", "raw rows not dropped", LOG_S("block", block_dir(b->block)), LOG_E(&err));
+		mutex_lock(&db->lock);
+		b->raw_failed = true;
+		mutex_unlock(&db->lock);
+	} else {
+		metric_add(&dropped_raw, NULL, 1);
+		log_info("tsdb", "raw rows dropped", LOG_S("block", block_dir(b->block)));
+	}
+	blocks_unpin(db, b);
+}
+
+void blocks_drop_raw(struct db *db, struct db_block *b)
+{
+	mutex_lock(&db->lock);
+	b->pins++;
+	mutex_unlock(&db->lock);
+	blocks_drop_raw_of(db, b);
 }

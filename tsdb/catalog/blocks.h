@@ -29,16 +29,24 @@
 
 #include "tsdb/block/block.h"
 #include "tsdb/catalog/deleted.h"
+#include "tsdb/catalog/options.h"
+#include "tsdb/catalog/remote.h"
 #include "tsdb/catalog/windows.h"
 
 #define BLOCK_TMP ".tmp"
 #define BLOCK_GONE ".gone"
 
-/* A block that cannot be opened. It is on the list of losses, and stays until retention drops it.
+/*
+ * A block that cannot be opened. On the disk it is on the list of losses, and stays until retention
+ * drops it; in a bucket each answer that touches it has a warning.
  */
 struct unreadable {
-	char *dir;
+	char *dir; /* its directory or stub; a follower's: its key */
 	int64_t min_ns, max_ns; /* 0, 0: not known */
+	bool remote;
+	bool again; /* the bucket did not answer: it is tried again */
+	struct remote_block *of; /* a follower's, with its key behind it; else NULL */
+	struct err why; /* if remote */
 };
 
 struct db_block {
@@ -48,6 +56,11 @@ struct db_block {
 	bool gone; /* db->lock: out of the list; freed, and its files removed, with the last pin */
 	bool keep; /* db->lock: gone, but another block has its files now */
 	bool stays; /* db->lock: gone, but its files stay until the next start */
+	bool tables_go; /* db->lock: gone, and its tables go with it: the bucket has them */
+	bool remote; /* read in a bucket; block_dir is its key there */
+	char *stub; /* its directory if it is remote; NULL: a follower's */
+	struct block_place place; /* if it is remote */
+	struct block_file of_deleted, of_meta; /* a follower's: what the list said */
 	bool apart; /* the worker's: not joined with blocks before it, which have too many other symbols
 				 */
 	bool raw_failed; /* db->lock: its raw rows could not be dropped in this round */
@@ -69,10 +82,14 @@ typedef enum err_code (*block_visit_fn)(
 MUST_CHECK enum err_code blocks_visit_epoch(
 	struct db *db, uint32_t job_id, uint32_t epoch, block_visit_fn fn, void *ctx, struct err *err);
 
-/* Opens a block; it is not in the list yet. */
+/* Opens a block or a stub; it is not in the list yet. */
 MUST_CHECK enum err_code blocks_open(
 	struct db *db, const char *dir, struct db_block **out, struct err *err);
 void blocks_free(struct db_block *b); /* NULL is fine; not in the list, not pinned */
+/* From the block's directory or stub; those that it had are released. */
+MUST_CHECK enum err_code blocks_load_deleted(struct db *db, struct db_block *b, struct err *err);
+/* The jobs and epochs of a block are not given again. db->lock is not held. */
+MUST_CHECK enum err_code blocks_know_jobs(struct db *db, struct db_block *b, struct err *err);
 /* `by` replaces the n blocks and the window (NULL: no window); by NULL: nothing replaces them.
  * db->lock and db->blocks_files are held. Then call blocks_retire for each, without db->lock. */
 void blocks_swap_locked(
@@ -87,6 +104,13 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep);
  * would come back without its deletions. False: the disk failed, and the block has to stay.
  * db->blocks_files is held. */
 bool blocks_hide(struct db *db, const struct db_block *b);
+/* The same of what it replaced alone. */
+bool blocks_hide_replaced(struct db *db, const struct db_block *b);
+/* Tells db_options.published. */
+void blocks_tell(
+	const struct db *db, enum db_change what, const struct ulid *block, int64_t window_ns);
+/* By time. There is room for it. */
+void blocks_insert_locked(struct db *db, struct db_block *b);
 /* Pins all blocks of the list; *out is malloc'ed. */
 MUST_CHECK enum err_code blocks_pin_all(
 	struct db *db, struct db_block ***out, size_t *n, struct err *err);
@@ -102,7 +126,7 @@ bool block_names_source(const struct block_meta *m, const struct ulid *u);
 /* Logs and counts damage of a block. */
 void blocks_damage(struct db *db, struct db_block *b, const char *what, const struct err *why);
 
-/* ---- blocks_raw.c: raw rows that go before the rest ---- */
+/* ---- raw rows that go before the rest ---- */
 
 MUST_CHECK enum err_code blocks_unlink_raw(struct db *db, const char *dir, struct err *err);
 /* Drops the raw rows of a pinned block, and the pin. Failures are logged. */

@@ -34,7 +34,7 @@ static void remove_tree(struct db *db, const char *path)
 /* A half-removed directory must never be found under its name, not even after a power cut. */
 static void remove_block(struct db *db, struct db_block *b)
 {
-	char *dir = strdup(block_dir(b->block)), *gone = NULL;
+	char *dir = strdup(blocks_local_dir(b)), *gone = NULL;
 	struct err err;
 
 	blocks_free(b);
@@ -58,9 +58,7 @@ static void known_range(
 {
 	struct inventory_entry e = { 0 };
 	struct block_meta meta;
-	struct buf text = { 0 };
 	struct arena a;
-	char *path;
 
 	if (ulid_parse(name, &e.ulid) && inventory_find(db->inventory, &e, &e)) {
 		*min_ns = e.min_ns;
@@ -68,13 +66,10 @@ static void known_range(
 		return;
 	}
 	arena_init(&a, 0);
-	path = path_join(&a, str_of(dir), STR("meta.json"));
-	if (path && !fs_read_file(path, BLOCK_META_BYTES_MAX, &text, NULL) &&
-		!block_meta_parse(buf_str(&text), &a, &meta, NULL)) {
+	if (!block_read_meta(dir, &a, &meta, NULL)) {
 		*min_ns = meta.min_ns;
 		*max_ns = meta.max_ns;
 	}
-	buf_release(&text);
 	arena_release(&a);
 }
 
@@ -93,6 +88,13 @@ static enum err_code note_unreadable(
 	u = &db->unreadable[db->unreadable_n++];
 	*u = (struct unreadable){ .dir = copy };
 	known_range(db, dir, str_of(name), &u->min_ns, &u->max_ns);
+	if (range_unreachable(why->code)) { /* nothing is known to be lost */
+		u->remote = u->again = true;
+		u->why = *why;
+		log_warn(
+			"tsdb", "block in the bucket cannot be read now", LOG_S("block", name), LOG_E(why));
+		return ERR_OK;
+	}
 	snprintf(where, sizeof(where), "blocks/%s", name);
 	(void)!db_lost(db, LOSS_BLOCK, where, u->min_ns, u->max_ns ? u->max_ns : LOSS_END, 0, why);
 	return ERR_OK;
@@ -111,6 +113,8 @@ static enum err_code open_one(struct opening *o, struct str name, struct err *er
 		if (!block_meta(o->v[o->n]->block)->raw && !o->db->o.read_only &&
 			blocks_unlink_raw(o->db, dir, &why))
 			log_warn("tsdb", "leftover not removed", LOG_E(&why));
+		if (o->v[o->n]->remote && !o->db->o.read_only)
+			remote_unlink_tables(o->db, dir);
 		o->n++;
 		return ERR_OK;
 	}
@@ -229,7 +233,7 @@ static enum err_code hide_overlapping(struct opening *o, struct err *err)
 		}
 		err_set(&why, ERR_CORRUPT, "its time overlaps that of block %s",
 			block_meta(o->v[kept - 1]->block)->ulid.text);
-		rc = note_unreadable(o->db, block_dir(hidden->block), &why, err);
+		rc = note_unreadable(o->db, blocks_local_dir(hidden), &why, err);
 		blocks_free(hidden);
 	}
 	o->n = rc ? o->n : kept;

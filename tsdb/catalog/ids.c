@@ -182,7 +182,9 @@ static enum err_code load(struct db *db, struct err *err)
 	struct cursor in;
 
 	if (!fs_exists(db->ids_path)) /* it is written before the first block is */
-		return db->blocks_n ? err_set(err, ERR_CORRUPT, "%s: is missing", db->ids_path) : ERR_OK;
+		return db->blocks_n || db->unreadable_n ?
+			err_set(err, ERR_CORRUPT, "%s: is missing", db->ids_path) :
+			ERR_OK;
 	if ((rc = fs_read_file(db->ids_path, IDS_BYTES_MAX, &b, err)))
 		goto out;
 	rc = err_set(err, ERR_CORRUPT, "%s: bad checksum", db->ids_path);

@@ -52,6 +52,7 @@ struct loss {
 	uint64_t count; /* how many are lost; 0: not known */
 	int64_t found_ns; /* when first */
 	bool accepted;
+	struct str shard; /* of a union's list; else empty */
 };
 const char *loss_name(enum loss_what what); /* "window", "deleted": for programs */
 /* One sentence for a person: what is lost, when, where, why. */

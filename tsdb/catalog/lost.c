@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/log.h"
+#include "tsdb/catalog/members.h"
 #include "tsdb/catalog/state.h"
 
 /* The list of losses (losses.h) as a database uses it. */
@@ -54,6 +55,7 @@ struct listing {
 	struct arena *a;
 	struct loss *v;
 	size_t n, cap;
+	struct str shard;
 	bool failed;
 };
 
@@ -74,18 +76,41 @@ static bool list_one(void *ctx, const struct loss *l)
 	}
 	v = &t->v[t->n++];
 	*v = *l;
+	v->shard = t->shard;
 	v->where.ptr = arena_strndup(t->a, l->where.ptr, l->where.len);
 	v->text.ptr = arena_strndup(t->a, l->text.ptr, l->text.len);
 	t->failed = !v->where.ptr || !v->text.ptr;
 	return !t->failed;
 }
 
+static enum err_code list_members(struct db *db, struct listing *t, struct err *err)
+{
+	struct member **v;
+	enum err_code rc;
+	size_t n;
+
+	if ((rc = members_pin(db, &v, &n, err)))
+		return rc;
+	for (size_t i = 0; i < n && !t->failed; i++) {
+		t->shard = str_dup(t->a, str_of(v[i]->name));
+		t->failed = !t->shard.ptr;
+		if (!t->failed)
+			losses_each(v[i]->db->losses, 0, LOSS_END, list_one, t);
+	}
+	members_unpin(db, v, n);
+	return ERR_OK;
+}
+
 enum err_code db_losses(
 	struct db *db, struct arena *a, struct loss **out, size_t *n, struct err *err)
 {
 	struct listing t = { .a = a };
+	enum err_code rc;
 
-	losses_each(db->losses, 0, LOSS_END, list_one, &t);
+	if (!db->is_union)
+		losses_each(db->losses, 0, LOSS_END, list_one, &t);
+	else if ((rc = list_members(db, &t, err)))
+		return rc;
 	if (t.failed)
 		return arena_fail(a, "losses", err);
 	*out = t.v;
@@ -96,8 +121,10 @@ enum err_code db_losses(
 enum err_code db_accept_losses(
 	struct db *db, const uint64_t *numbers, size_t n, size_t *accepted, struct err *err)
 {
-	enum err_code rc = losses_accept(db->losses, numbers, n, accepted, err);
+	enum err_code rc = members_refuse(db, "accept losses", err);
 
+	if (!rc)
+		rc = losses_accept(db->losses, numbers, n, accepted, err);
 	if (!rc)
 		log_info("tsdb", "losses accepted", LOG_I("n", (int64_t)*accepted));
 	return rc;

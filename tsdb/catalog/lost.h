@@ -21,7 +21,8 @@ bool db_lost(struct db *db, enum loss_what what, const char *where, int64_t min_
 void db_log_losses(struct db *db);
 
 /*
- * Lists the losses in the order in which they were found; in the arena. A querier whose time
+ * Lists the losses in the order in which they were found, of a union shard after shard; in the
+ * arena. Numbers are each shard's own. A querier whose time
  * touches an open one adds a warning.
  */
 MUST_CHECK enum err_code db_losses(

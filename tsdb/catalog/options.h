@@ -6,7 +6,26 @@
 
 #include "base/fs.h"
 
+struct range_source;
 struct store_ops;
+struct ulid;
+
+enum db_change {
+	DB_BLOCK_ADDED, /* its directory is whole and synced; also one that a join made */
+	DB_BLOCK_DROPPED, /* by retention, or another block has what it had */
+	DB_BLOCK_DELETED, /* its deleted ranges changed, and their file is synced */
+	DB_BLOCK_RAW_DROPPED, /* its meta.json says so; the block is the same */
+	DB_WINDOW_DROPPED, /* likewise: a block has its rows, or retention dropped it */
+	DB_WINDOW_DELETED,
+};
+
+/* Told what comes and goes, after it is durable and while queriers begin to see it. */
+struct db_published {
+	/* block NULL: the window that begins at window_ns. Locks of the database are held: it must
+	 * neither wait nor call the database. */
+	void (*changed)(void *ctx, enum db_change what, const struct ulid *block, int64_t window_ns);
+	void *ctx;
+};
 
 struct db_options {
 	const char *dir; /* created; locked by the server through dir/lock (db_open takes it) */
@@ -28,6 +47,12 @@ struct db_options {
 	uint64_t symbols_bytes; /* budget of all symbols in memory; default 128 MiB. Above it
 				   unused symbols are freed, then wasteful partitions begin an epoch */
 	uint64_t cache_bytes; /* pages of all stores and tables; default 16 MiB */
+	bool segments; /* what is committed is kept for a publisher too (tsdb/head/ship.h) */
+	uint64_t segments_bytes; /* that wait at most; default 1 GiB */
+	bool follower; /* windows come from segments (tsdb/head/follow.h); dir is a cache, without a
+					  lock, emptied when it is opened; implies read_only */
+	struct range_source *remote; /* where blocks in a bucket are read; NULL: there are none */
+	const struct db_published *published; /* NULL: nobody wants to know. Lives as long */
 	bool no_compaction; /* closed windows stay in the head: for tests */
 	bool read_only; /* no lock, no writes: for epitool */
 	const struct store_ops

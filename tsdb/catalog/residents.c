@@ -17,7 +17,43 @@ static struct partition *find(const struct job *job, uint32_t epoch)
 	return p;
 }
 
-static bool free_index(struct db *db, uint32_t *out)
+/*
+ * Numbers of partitions. Each is unique in the process, as a querier of a union has partitions of
+ * several databases. The smallest free one is given, so that they stay dense.
+ */
+static struct {
+	struct mutex lock;
+	struct bits used;
+	uint32_t from; /* all below are used */
+} numbers = { .lock = MUTEX_INIT };
+
+static bool number_take(uint32_t *out)
+{
+	uint32_t i;
+	bool ok;
+
+	mutex_lock(&numbers.lock);
+	for (i = numbers.from; bits_get(&numbers.used, i); i++)
+		;
+	if ((ok = bits_reserve(&numbers.used, i))) {
+		bits_set(&numbers.used, i);
+		numbers.from = i + 1;
+		*out = i;
+	}
+	mutex_unlock(&numbers.lock);
+	return ok;
+}
+
+static void number_give(uint32_t number)
+{
+	mutex_lock(&numbers.lock);
+	bits_clear(&numbers.used, number);
+	if (number < numbers.from)
+		numbers.from = number;
+	mutex_unlock(&numbers.lock);
+}
+
+static bool free_slot(struct db *db, uint32_t *out)
 {
 	mutex_assert_held(&db->lock);
 	for (*out = 0; *out < db->partitions_n; (*out)++)
@@ -29,15 +65,19 @@ static bool free_index(struct db *db, uint32_t *out)
 	return true;
 }
 
-static enum err_code resident_open(struct job *job, uint32_t index,
-	const struct symbol_limits *limits, struct partition **out, struct err *err)
+static enum err_code resident_open(
+	struct job *job, const struct symbol_limits *limits, struct partition **out, struct err *err)
 {
 	struct resident *r = calloc(1, sizeof(*r));
 	enum err_code rc;
+	uint32_t number;
 
-	if (!r)
+	if (!r || !number_take(&number)) {
+		free(r);
 		return err_nomem(err, "partition");
-	if ((rc = partition_init(&r->table, job->name, job->id, index, limits, err))) {
+	}
+	if ((rc = partition_init(&r->table, job->name, job->id, number, limits, err))) {
+		number_give(number);
 		free(r);
 		return rc;
 	}
@@ -52,6 +92,7 @@ void resident_close(struct partition *p)
 	for (uint32_t i = 0; i < r->sources_n; i++)
 		free(r->sources[i].why);
 	free(r->sources);
+	number_give(p->index);
 	partition_release(p);
 	free(r);
 }
@@ -63,21 +104,23 @@ enum err_code partition_pin_locked(struct db *db, struct job *job, uint32_t epoc
 		db->o.partition_bytes_max };
 	struct partition *p = find(job, epoch);
 	enum err_code rc;
-	uint32_t index;
+	uint32_t slot;
 
 	mutex_assert_held(&db->lock);
 	assert(epoch != SYM_NONE);
 	if (!p) {
-		if (!free_index(db, &index))
+		if (!free_slot(db, &slot))
 			return err_nomem(err, "partition");
-		if ((rc = resident_open(job, index, &limits, &p, err)))
+		if ((rc = resident_open(job, &limits, &p, err)))
 			return rc;
+		resident_of(p)->db = db;
+		resident_of(p)->slot = slot;
 		resident_of(p)->job = job;
 		p->epoch = epoch;
-		p->lookup = lookup || epoch == job->live_epoch;
+		p->lookup = lookup || (epoch == job->live_epoch && !db->o.follower);
 		resident_of(p)->next_of_job = job->partitions;
 		job->partitions = p;
-		db->partitions[index] = p;
+		db->partitions[slot] = p;
 	}
 	resident_of(p)->pins++;
 	*out = p;

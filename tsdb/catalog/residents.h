@@ -16,11 +16,15 @@
 /* A block or window whose symbols were loaded, up to a stage; why: not NULL if some were lost. */
 struct partition_source {
 	uint32_t number, stage;
+	uint32_t next; /* of a window: the number of the next record of symbols */
+	uint64_t followed; /* of a window: window->followed when it was loaded */
 	struct err *why;
 };
 
 struct resident {
 	struct partition table; /* first: every partition of a database is in one of these */
+	struct db *db;
+	uint32_t slot; /* in db->partitions */
 	struct job *job;
 	struct partition *next_of_job; /* db->lock */
 	unsigned pins; /* db->lock */

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/members.h"
 #include "tsdb/catalog/residents.h"
 
 /* The state of a database: are profiles taken, and which series are in use. */
@@ -27,10 +28,31 @@ void db_set_state(struct db *db, enum db_state state, const struct err *why)
 	mutex_unlock(&db->lock);
 }
 
+/* Of a union: that of the first member that is not ready. */
+static enum db_state state_of_members(struct db *db, struct err *why)
+{
+	enum db_state state = DB_READY;
+	struct member **v;
+	struct err of;
+	size_t n;
+
+	if (members_pin(db, &v, &n, why))
+		return DB_FAILED;
+	if (why)
+		*why = (struct err){ 0 };
+	for (size_t i = 0; i < n && state == DB_READY; i++)
+		if ((state = db_state(v[i]->db, &of)) && why)
+			err_set(why, of.code, "shard %s: %s", v[i]->name, of.msg);
+	members_unpin(db, v, n);
+	return state;
+}
+
 enum db_state db_state(struct db *db, struct err *why)
 {
 	enum db_state state;
 
+	if (db->is_union)
+		return state_of_members(db, why);
 	mutex_lock(&db->lock);
 	state = db->state;
 	if (why)

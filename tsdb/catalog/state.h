@@ -12,12 +12,14 @@
  *   db->lock         windows, blocks, their pins and counts, partitions in memory, queriers, state
  *   losses           the list of losses; nothing is taken while it is held
  *   inventory        the list of windows and blocks; nothing is taken while it is held
+ * In a union db->lock guards the list of members and their pins; no other lock is taken then.
  */
 #ifndef TSDB_CATALOG_STATE_H
 #define TSDB_CATALOG_STATE_H
 
 #include "tsdb/catalog/blocks.h"
 #include "tsdb/catalog/inventory.h"
+#include "tsdb/catalog/members.h"
 #include "tsdb/catalog/options.h"
 #include "tsdb/catalog/windows.h"
 
@@ -30,7 +32,9 @@
 	(INT64_C(5) * 1000000000) /* a querier waits so long for a store being reopened */
 
 struct commit;
+struct ship;
 struct mirror;
+struct member;
 struct compaction;
 struct scratch;
 
@@ -41,6 +45,11 @@ struct querier_turn {
 };
 
 struct db {
+	bool is_union; /* it has no data: most of what follows is empty */
+	struct member **members; /* db->lock; of a union, ascending by name */
+	size_t members_n, members_cap;
+	db_member_fn union_tell; /* constant once it has queriers */
+	void *union_tell_ctx;
 	struct db_options o;
 	struct mirror *mirror; /* of the head, where it is open for reading only; else NULL */
 	char *dir, *head_dir, *ids_path;
@@ -48,6 +57,8 @@ struct db {
 	struct store_cache *cache;
 	struct series_index *series;
 	struct commit *commit;
+	uint64_t followed; /* windows that the follower's thread made */
+	struct ship *ship; /* NULL: db_options.segments is off (tsdb/head/ship.h) */
 	struct losses *losses;
 	struct inventory *inventory;
 	enum inventory_found inventory_found;
@@ -73,10 +84,11 @@ struct db {
 	struct job **jobs; /* db->lock: by index */
 	uint32_t jobs_n, jobs_cap, next_job_id;
 	struct map jobs_by_name, jobs_by_id; /* db->lock */
-	struct partition **partitions; /* db->lock: by index; NULL: free */
+	struct partition **partitions; /* db->lock: by resident->slot; NULL: free */
 	uint32_t partitions_n, partitions_cap;
 	uint64_t unpins; /* db->lock: see partition->used_at */
 	_Atomic uint64_t symbol_bytes; /* of all partitions, when last looked */
+	_Atomic uint64_t symbol_used_bytes; /* of those that cannot leave memory, likewise */
 	_Atomic uint64_t delta_bytes; /* of all delta bases */
 	struct mutex ids_lock;
 	struct mutex numbers_lock;

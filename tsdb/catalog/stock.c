@@ -82,6 +82,8 @@ void stock_note_deleted(struct db *db, const struct db_block *b, const struct wi
 		e.raw &= is.raw;
 	if (put(db, e, &err))
 		log_warn("tsdb", "inventory not written", LOG_E(&err));
+	blocks_tell(db, b ? DB_BLOCK_DELETED : DB_WINDOW_DELETED,
+		b ? &block_meta(b->block)->ulid : NULL, b ? 0 : w->start_ns);
 }
 
 enum err_code stock_swap(struct db *db, struct db_block *const *olds, size_t n,

@@ -108,6 +108,7 @@ void windows_take_locked(struct db *db, struct window *w)
 	memmove(db->windows + i, db->windows + i + 1, (db->windows_n - i) * sizeof(struct window *));
 	w->next_dropping = db->dropping;
 	db->dropping = w;
+	blocks_tell(db, DB_WINDOW_DROPPED, NULL, w->start_ns);
 }
 
 bool windows_have_shadow_locked(const struct db *db)

@@ -54,6 +54,9 @@ struct window {
 	int names_fd; /* the commit thread's; -1: not open */
 	bool names_failed; /* the commit thread's: no more is appended; the next start makes the file
 						  anew */
+	bool
+		follow_failed; /* the following thread's: its store takes no more, it is to be made again */
+	_Atomic uint64_t followed; /* segments of which all symbols are in the store; else 0 */
 	struct bits series; /* the series index's lock */
 	bool types_lost; /* the types of some series are not known */
 	struct window_job *jobs; /* db->lock: by job->index; window_epochs.c */

@@ -144,7 +144,7 @@ enum err_code block_builder_verify(struct block_builder *m, struct err *err)
 	enum err_code rc;
 
 	arena_init(&v.a, 0);
-	if ((rc = block_open(m->tmp, m->db->cache, &v.b, &damaged, err)))
+	if ((rc = block_open(m->tmp, NULL, m->db->cache, &v.b, &damaged, err)))
 		goto out;
 	if (damaged.code) {
 		err_copy(err, &damaged);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/members.h"
 #include "tsdb/catalog/stock.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/compact/admin.h"
@@ -104,7 +105,7 @@ static enum err_code delete_in_block(struct deleting *t, struct db_block *b, str
 	const struct block_meta *meta = block_meta(b->block);
 	int64_t min = t->min_ns > meta->min_ns ? t->min_ns : meta->min_ns,
 			max = t->max_ns < meta->max_ns ? t->max_ns : meta->max_ns;
-	char *path = block_deleted_path(block_dir(b->block));
+	char *path = block_deleted_path(blocks_local_dir(b));
 	struct deleted d = { b->deleted, b->deleted_n };
 	struct bits ids = { 0 };
 	enum err_code rc = ERR_OK;
@@ -241,6 +242,8 @@ enum err_code db_delete_series(struct db *db, const struct matcher *m, size_t n,
 	enum err_code rc;
 	bool picks = false;
 
+	if ((rc = members_refuse(db, "delete series", err)))
+		return rc;
 	for (size_t i = 0; i < n; i++)
 		picks |= !matcher_test(&m[i], (struct str){ 0 });
 	if (!picks)

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/self/heap.h"
+#include "tsdb/catalog/members.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compaction.h"
 
@@ -142,6 +143,8 @@ enum err_code db_compact(struct db *db, struct err *err)
 	struct err here;
 
 	err = err ? err : &here;
+	if ((rc = members_refuse(db, "compact", err)))
+		return rc;
 	if (db->o.read_only)
 		return err_set(err, ERR_UNAVAILABLE, "the database is open for reading only");
 	if (!compaction_begin(db, true))

@@ -159,7 +159,8 @@ static bool take_unreadable(struct db *db, struct unreadable *out)
 	for (size_t i = 0; i < db->unreadable_n; i++) {
 		const struct unreadable *u = &db->unreadable[i];
 
-		if (!found && u->max_ns && db->o.retention_ns &&
+		/* What a list says is there is the list's (blocks_follow). */
+		if (!found && !u->of && u->max_ns && db->o.retention_ns &&
 			u->max_ns <= atomic_load(&db->max_ts_ns) - db->o.retention_ns) {
 			found = true;
 			*out = *u;
@@ -184,6 +185,8 @@ static void drop_unreadable(struct db *db)
 		rc = ulid_parse(str_of(strrchr(u.dir, '/') + 1), &ulid) ?
 			stock_drop_block(db, &ulid, &err) :
 			ERR_OK;
+		if (!rc && u.remote)
+			blocks_tell(db, DB_BLOCK_DROPPED, &ulid, 0);
 		mutex_unlock(&db->blocks_files);
 		if (rc)
 			log_warn("tsdb", "block not removed", LOG_S("block", u.dir), LOG_E(&err));
@@ -192,7 +195,7 @@ static void drop_unreadable(struct db *db)
 		else
 			log_info("tsdb", "block dropped", LOG_S("block", u.dir), LOG_S("reason", "time"));
 		metric_add(&dropped_blocks, "time", 1);
-		free(u.dir);
+		unreadable_free(&u);
 	}
 }
 

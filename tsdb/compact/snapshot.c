@@ -9,12 +9,14 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/members.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compact_internal.h"
 #include "tsdb/head/head.h"
 
 /*
- * A snapshot: another data directory with the same content, made while rows keep coming.
+ * A snapshot: another data directory with the same content, made while rows keep coming. Of blocks
+ * in a bucket it has the stubs: it is whole as long as the bucket has their tables.
  *
  * Files that never change are hard links. db->blocks_files is held meanwhile, so no block comes or
  * goes and no small file is replaced. A head window is a LevelDB in use: its tables are linked, and
@@ -234,7 +236,7 @@ static enum err_code note_block(struct shot *s, const struct db_block *b, struct
 
 static enum err_code take_block(struct shot *s, const struct db_block *b, struct err *err)
 {
-	const char *from = block_dir(b->block);
+	const char *from = blocks_local_dir(b);
 	char *to = arena_printf(&s->a, "%s/blocks/%s", s->dir, block_meta(b->block)->ulid.text);
 	struct str *names;
 	enum err_code rc;
@@ -318,8 +320,10 @@ enum err_code db_snapshot(struct db *db, struct arena *a, struct str *name, stru
 {
 	struct shot s = { .db = db, .fs = db->o.fs };
 	char *own = name_of(a), *to;
-	enum err_code rc;
+	enum err_code rc = members_refuse(db, "snapshot", err);
 
+	if (rc)
+		return rc;
 	if (!own)
 		return arena_fail(a, "snapshot", err);
 	if (db->o.read_only)

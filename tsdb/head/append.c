@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "proto/pprof.h"
 #include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/members.h"
 #include "tsdb/catalog/name_kind.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/window_epochs.h"
@@ -569,6 +570,8 @@ enum err_code db_append(struct db *db, const struct db_append *a, struct db_appe
 
 	*t.stats = (struct db_append_stats){ 0 };
 	assert(acked);
+	if ((rc = members_refuse(db, "append", err)))
+		return rc;
 	rc = append(&t, acked, ctx, err ? err : &here);
 	if (t.scratch)
 		scratch_put(db, t.scratch);

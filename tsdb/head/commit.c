@@ -10,6 +10,7 @@
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
+#include "tsdb/head/ship_internal.h"
 
 /*
  * Group commit. One thread takes all that is queued, writes one synced batch per window, then
@@ -336,7 +337,10 @@ static enum err_code write_window(
 	store_batch_put(c->batch, key_str(&key), &c->value);
 	if (buf_failed(&c->value))
 		return err_nomem(err, "commit");
-	if ((rc = store_write(w->store, c->batch, err)))
+	ship_begin(db, w, c->batch, &count);
+	rc = store_write(w->store, c->batch, err);
+	ship_end(db, w, rc == ERR_OK);
+	if (rc)
 		return rc;
 	expect(c);
 	metric_observe(&commit_seconds, NULL, (double)(clock_monotonic_ns() - start) / 1e9);

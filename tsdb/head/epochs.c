@@ -54,20 +54,38 @@ static struct store *store_of(struct db *db, const struct window *w, bool *damag
 	return s;
 }
 
+/* The window's symbols were loaded, all that it has now. A follower's window gets more; their
+ * records have numbers above those of the earlier ones. */
+static enum err_code note_loaded(struct partition *p, const struct window *w, uint32_t next,
+	uint64_t followed, struct partition_source **out, struct err *err)
+{
+	struct partition_source *s = partition_source_of(p, w->number);
+
+	if (!s && !(s = partition_source_add(p, w->number)))
+		return err_nomem(err, "symbols");
+	s->stage = BLOCK_STACKS;
+	s->next = next;
+	s->followed = followed;
+	*out = s;
+	return ERR_OK;
+}
+
 static enum err_code need_window(
 	struct db *db, struct partition *p, struct window *w, struct err *err)
 {
+	uint64_t followed = atomic_load(&w->followed); /* before its symbols are read */
 	struct partition_source *s = partition_source_of(p, w->number);
+	uint32_t next = s ? s->next : 0;
 	enum err_code rc;
 	struct err why, failed;
 	bool damaged;
 
 	mutex_assert_held(&p->lock);
-	if (s)
+	if (s && s->followed == followed)
 		return answer(s, err);
 	if (!store_of(db, w, &damaged))
 		return err_set(err, ERR_UNAVAILABLE, "store %s is being reopened", w->dir);
-	rc = head_load_symbols(db, w, p, &why);
+	rc = head_load_symbols(db, w, p, &next, &why);
 	if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS)
 		return err_copy(err, &why);
 	if (rc)
@@ -78,10 +96,9 @@ static enum err_code need_window(
 		if (p->lookup && head_reserve_ids(db, w, p, &failed))
 			log_warn("tsdb", "ids of a damaged store are not known", LOG_E(&failed));
 	}
-	if (!(s = partition_source_add(p, w->number)))
-		return err_nomem(err, "symbols");
-	s->stage = BLOCK_STACKS;
-	return rc ? remember(s, &why, err) : ERR_OK;
+	if (note_loaded(p, w, next, followed, &s, err))
+		return ERR_NOMEM;
+	return rc ? remember(s, &why, err) : answer(s, err);
 }
 
 enum err_code partition_need_window(
@@ -317,6 +334,33 @@ static enum err_code live_of(
 	return rc;
 }
 
+/*
+ * The same, but not one whose symbols would have to be read in a bucket before it gets new content:
+ * rows are taken whether the bucket answers or not. That happens once after a start.
+ */
+static enum err_code live_here(
+	struct db *db, struct job *job, struct partition **out, struct err *err)
+{
+	enum err_code rc = live_of(db, job, out, err);
+	bool done;
+
+	if (rc)
+		return rc;
+	mutex_lock(&(*out)->lock);
+	done = resident_of(*out)->complete;
+	mutex_unlock(&(*out)->lock);
+	if (done || !blocks_have_remote_epoch(db, (*out)->id, (*out)->epoch))
+		return ERR_OK;
+	partition_unpin(db, *out);
+	epoch_end(db, job);
+	if ((rc = live_of(db, job, out, err)))
+		return rc;
+	metric_add(&epochs_begun, "bucket", 1);
+	log_info("tsdb", "epoch begun", LOG_STR("job", job->name), LOG_I("epoch", (*out)->epoch),
+		LOG_S("reason", "bucket"));
+	return ERR_OK;
+}
+
 /* The latest window before w that has rows of the job, pinned; *newest: none after w has. */
 static struct window *window_before(
 	struct db *db, const struct window *w, const struct job *job, bool *newest)
@@ -353,7 +397,7 @@ static enum err_code choose(struct db *db, struct window *w, struct job *job, bo
 	bool newest;
 
 	mutex_assert_held(&job->lock);
-	if ((rc = live_of(db, job, &p, err)))
+	if ((rc = live_here(db, job, &p, err)))
 		return rc;
 	*out = p;
 	if (!first)

@@ -31,11 +31,6 @@ METRIC_COUNTER(evicted, "epimetheus_tsdb_partitions_evicted_total",
 
 METRIC_COUNTER(ended, "epimetheus_tsdb_epochs_ended_total",
 	"Times a job's table of symbols ended for want of memory.", NULL);
-METRIC_GAUGE(in_use, "epimetheus_tsdb_symbol_used_bytes",
-	"Symbols that cannot leave memory now: rows are added to them, or queries or delta bases "
-	"need "
-	"them.",
-	NULL);
 
 static bool in_head(const struct db *db, const struct partition *p)
 {
@@ -79,7 +74,7 @@ static void forget(struct db *db, struct partition *p)
 	while (*at != p)
 		at = &resident_of(*at)->next_of_job;
 	*at = resident_of(p)->next_of_job;
-	db->partitions[p->index] = NULL;
+	db->partitions[resident_of(p)->slot] = NULL;
 	job_know_ids(resident_of(p)->job, p->epoch, p->next);
 }
 
@@ -102,7 +97,7 @@ static unsigned evict(struct db *db)
 		bytes += atomic_load(&p->bytes);
 		used += is_used(p) ? atomic_load(&p->bytes) : 0;
 	}
-	metric_set(&in_use, NULL, (double)used);
+	atomic_store(&db->symbol_used_bytes, used);
 	while (bytes > db->o.symbols_bytes && (p = idle(db))) {
 		forget(db, p);
 		bytes -= atomic_load(&p->bytes);

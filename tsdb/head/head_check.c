@@ -4,6 +4,7 @@
 
 #include "base/metrics.h"
 #include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/members.h"
 #include "tsdb/head/append.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/numbers.h"
@@ -150,8 +151,10 @@ bool head_tell_lost(struct db *db, struct window *w, const struct window_count *
 enum err_code db_verify_head(struct db *db, struct err *err)
 {
 	struct window_found found;
-	enum err_code rc;
+	enum err_code rc = members_refuse(db, "verify", err);
 
+	if (rc)
+		return rc;
 	/* Nobody else changes the list: the database is open for reading only. */
 	for (size_t i = 0; i < db->windows_n; i++) {
 		struct window *w = db->windows[i];

@@ -96,10 +96,11 @@ bool head_tell_lost(struct db *db, struct window *w, const struct window_count *
 /* The number of the next symbol record of a job's epoch in this store. */
 MUST_CHECK enum err_code head_next_symbol_record(
 	struct store *s, uint32_t job, uint32_t epoch, uint32_t *out, struct err *err);
-/* Symbol records of p's epoch into p, whose lock is held. ERR_CORRUPT, ERR_EXISTS: as
+/* Symbol records of p's epoch, from the number *next on, into p, whose lock is held; *next goes
+ * behind the last. ERR_CORRUPT, ERR_EXISTS: as
  * partition_need_window. */
 MUST_CHECK enum err_code head_load_symbols(
-	struct db *db, struct window *w, struct partition *p, struct err *err);
+	struct db *db, struct window *w, struct partition *p, uint32_t *next, struct err *err);
 /* Reserves the ids that rows of the epoch use: for a window whose symbols were lost. */
 MUST_CHECK enum err_code head_reserve_ids(
 	struct db *db, struct window *w, struct partition *p, struct err *err);
@@ -117,6 +118,16 @@ struct window_opening {
 void head_suspect(struct window_opening *o, const struct err *why);
 MUST_CHECK enum err_code head_load(
 	struct db *db, struct window *w, struct window_opening *o, struct err *err);
+/* Small records into memory one by one, jobs before their series, series before their types. The
+ * window may be in the list already. */
+struct head_loading;
+MUST_CHECK enum err_code head_load_open(
+	struct db *db, struct window *w, struct head_loading **out, struct err *err);
+MUST_CHECK enum err_code head_load_record(
+	struct head_loading *l, struct str key, struct str value, struct err *err);
+/* Closes it in any case; loaded is all on ERR_OK only. */
+MUST_CHECK enum err_code head_load_close(struct head_loading *l, struct err *err);
+bool head_parse_count(struct str value, struct window_count *out);
 MUST_CHECK enum err_code head_read_count(
 	struct window *w, struct window_count *out, struct err *err);
 struct window_meta {
@@ -127,6 +138,7 @@ struct window_meta {
 MUST_CHECK enum err_code head_read_meta(struct store *s, struct window_meta *out, struct err *err);
 MUST_CHECK enum err_code head_parse_meta(
 	struct str value, const char *dir, struct window_meta *out, struct err *err);
+void head_encode_meta(const struct window *w, bool links, struct buf *out);
 MUST_CHECK enum err_code head_write_meta(struct db *db, struct window *w, struct err *err);
 /* The window's meta, from now on one of rows with links, into a batch of records of the window. */
 void head_put_links_meta(const struct window *w, struct buf *value, struct store_batch *b);

@@ -1,4 +1,5 @@
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "tsdb/catalog/jobs.h"
@@ -82,7 +83,7 @@ bool key_parse_row(struct str key, uint32_t *series, int64_t *ts_ns)
 
 /* ---- single records ---- */
 
-static void add_meta(const struct window *w, bool links, struct buf *out)
+void head_encode_meta(const struct window *w, bool links, struct buf *out)
 {
 	buf_add_char(out,
 		(char)(links        ? META_VERSION_LINKS :
@@ -99,7 +100,7 @@ void head_put_links_meta(const struct window *w, struct buf *value, struct store
 	struct key key = key_of('m');
 
 	buf_clear(value);
-	add_meta(w, true, value);
+	head_encode_meta(w, true, value);
 	store_batch_set_identity(b, 0);
 	store_batch_put(b, key_str(&key), value);
 	store_batch_set_identity(b, w->identity);
@@ -114,7 +115,7 @@ enum err_code head_write_meta(struct db *db, struct window *w, struct err *err)
 
 	if (!b)
 		return err_nomem(err, "window");
-	add_meta(w, w->links, &value);
+	head_encode_meta(w, w->links, &value);
 	store_batch_put_twice(b, key_str(&key), &value); /* under identity 0: it is read first */
 	rc = buf_failed(&value) ? err_nomem(err, "window") : store_write(w->store, b, err);
 	if (!rc)
@@ -127,11 +128,12 @@ enum err_code head_write_meta(struct db *db, struct window *w, struct err *err)
 enum err_code head_parse_meta(
 	struct str value, const char *dir, struct window_meta *out, struct err *err)
 {
-	struct cursor in = cursor_of((struct str){ value.ptr + 1, value.len - 1 });
+	struct cursor in;
 
 	if (value.len == 0 || value.ptr[0] < META_VERSION_BEFORE || value.ptr[0] > META_VERSION_LINKS)
 		return err_set(
 			err, ERR_UNSUPPORTED, "store %s has another format than this version's", dir);
+	in = cursor_of((struct str){ value.ptr + 1, value.len - 1 });
 	out->start_ns = (int64_t)cursor_u64be(&in);
 	out->end_ns = (int64_t)cursor_u64be(&in);
 	out->identity = value.ptr[0] >= META_VERSION ? cursor_u64be(&in) : 0;
@@ -153,27 +155,33 @@ enum err_code head_read_meta(struct store *s, struct window_meta *out, struct er
 	return rc;
 }
 
+bool head_parse_count(struct str value, struct window_count *out)
+{
+	struct cursor in = cursor_of(value);
+
+	*out = (struct window_count){ 0 };
+	out->seq = cursor_varint(&in);
+	out->rows = cursor_varint(&in);
+	out->samples = cursor_varint(&in);
+	out->min_ns = (int64_t)cursor_u64be(&in);
+	out->max_ns = (int64_t)cursor_u64be(&in);
+	if (cursor_left(&in))
+		out->numbers = cursor_varint(&in);
+	if (cursor_left(&in))
+		out->symbols = cursor_varint(&in);
+	return !in.bad;
+}
+
 enum err_code head_read_count(struct window *w, struct window_count *out, struct err *err)
 {
 	struct key key = key_of('c');
 	struct buf value = { 0 };
-	struct cursor in;
 	enum err_code rc;
 
 	*out = (struct window_count){ 0 };
 	rc = store_get(w->store, key_str(&key), &value, err);
 	if (!rc) {
-		in = cursor_of(buf_str(&value));
-		out->seq = cursor_varint(&in);
-		out->rows = cursor_varint(&in);
-		out->samples = cursor_varint(&in);
-		out->min_ns = (int64_t)cursor_u64be(&in);
-		out->max_ns = (int64_t)cursor_u64be(&in);
-		if (cursor_left(&in))
-			out->numbers = cursor_varint(&in);
-		if (cursor_left(&in))
-			out->symbols = cursor_varint(&in);
-		if (in.bad)
+		if (!head_parse_count(buf_str(&value), out))
 			rc = err_set(err, ERR_CORRUPT, "store %s: bad count", w->dir);
 	} else if (rc == ERR_NOT_FOUND) {
 		rc = ERR_OK; /* no batch yet */
@@ -184,7 +192,7 @@ enum err_code head_read_count(struct window *w, struct window_count *out, struct
 
 /* ---- loading ---- */
 
-struct loading {
+struct head_loading {
 	struct db *db;
 	struct window *w;
 	const struct names_file *same; /* has the store's records; NULL: it has others */
@@ -198,13 +206,14 @@ struct loading {
 	struct err first; /* why the first of them was lost */
 };
 
-static void lost(struct loading *l, const struct err *why)
+static void lost(struct head_loading *l, const struct err *why)
 {
 	if (!l->bad_records++)
 		l->first = *why;
 }
 
-static enum err_code load_job(struct loading *l, struct str key, struct str value, struct err *err)
+static enum err_code load_job(
+	struct head_loading *l, struct str key, struct str value, struct err *err)
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }), in = cursor_of(value);
 	uint32_t id = cursor_u32be(&k), epoch = cursor_u32be(&k);
@@ -220,8 +229,8 @@ static enum err_code load_job(struct loading *l, struct str key, struct str valu
 }
 
 /* The job of a series; the job's record says the same and more, if it can be read. */
-static enum err_code job_of(struct loading *l, uint32_t id, uint32_t epoch, struct labels labels,
-	struct job **out, struct err *err)
+static enum err_code job_of(struct head_loading *l, uint32_t id, uint32_t epoch,
+	struct labels labels, struct job **out, struct err *err)
 {
 	enum err_code rc;
 
@@ -240,18 +249,20 @@ static enum err_code job_of(struct loading *l, uint32_t id, uint32_t epoch, stru
 	return ERR_OK;
 }
 
-static enum err_code add_batch(struct loading *l, struct err *err)
+static enum err_code add_batch(struct head_loading *l, struct err *err)
 {
 	enum err_code rc = series_add_stored(l->db->series, l->batch, l->batch_n, err);
 
 	if (rc == ERR_EXISTS)
 		return err_wrap(err, rc, "store %s", l->w->dir);
+	series_lock_write(l->db->series);
 	for (size_t i = 0; i < l->batch_n && !rc; i++) {
 		if (!bits_reserve(&l->w->series, l->batch[i].id))
 			rc = err_nomem(err, "window");
 		else
 			bits_set(&l->w->series, l->batch[i].id);
 	}
+	series_unlock(l->db->series);
 	l->batch_n = 0;
 	arena_reset(&l->scratch);
 	return rc;
@@ -259,14 +270,14 @@ static enum err_code add_batch(struct loading *l, struct err *err)
 
 /* The labels live in l->scratch until the batch is added. */
 static enum err_code add_series(
-	struct loading *l, uint32_t id, struct labels labels, struct job *job, struct err *err)
+	struct head_loading *l, uint32_t id, struct labels labels, struct job *job, struct err *err)
 {
 	l->batch[l->batch_n++] = (struct series_stored){ labels, job, id };
 	return l->batch_n == SERIES_TOGETHER ? add_batch(l, err) : ERR_OK;
 }
 
 static enum err_code load_series(
-	struct loading *l, struct str key, struct str value, struct err *err)
+	struct head_loading *l, struct str key, struct str value, struct err *err)
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }), in = cursor_of(value);
 	uint32_t id = cursor_u32be(&k), job_id = cursor_u32(&in), epoch;
@@ -285,7 +296,7 @@ static enum err_code load_series(
 }
 
 static enum err_code load_number_series(
-	struct loading *l, struct str key, struct str value, struct err *err)
+	struct head_loading *l, struct str key, struct str value, struct err *err)
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 }), in = cursor_of(value);
 	uint32_t id = cursor_u32be(&k);
@@ -297,7 +308,7 @@ static enum err_code load_number_series(
 }
 
 static enum err_code load_types(
-	struct loading *l, struct str key, struct str value, struct err *err)
+	struct head_loading *l, struct str key, struct str value, struct err *err)
 {
 	struct cursor k = cursor_of((struct str){ key.ptr + 1, key.len - 1 });
 	uint32_t id = cursor_u32be(&k), epoch = cursor_u32be(&k), header = cursor_u32be(&k), known;
@@ -320,11 +331,11 @@ static enum err_code load_types(
 }
 
 typedef enum err_code (*load_fn)(
-	struct loading *l, struct str key, struct str value, struct err *err);
+	struct head_loading *l, struct str key, struct str value, struct err *err);
 
 /* A damaged record is counted and passed over; other errors end the loading. */
 static enum err_code load_one(
-	struct loading *l, struct str key, struct str value, load_fn fn, struct err *err)
+	struct head_loading *l, struct str key, struct str value, load_fn fn, struct err *err)
 {
 	enum err_code rc = fn(l, key, value, err);
 
@@ -335,7 +346,7 @@ static enum err_code load_one(
 	return rc;
 }
 
-static enum err_code load_stored(struct loading *l, char kind, load_fn fn, struct err *err)
+static enum err_code load_stored(struct head_loading *l, char kind, load_fn fn, struct err *err)
 {
 	struct store_iter *it = store_iter_open(l->w->store, NULL);
 	struct key from = key_of(kind);
@@ -362,7 +373,7 @@ static enum err_code load_stored(struct loading *l, char kind, load_fn fn, struc
 }
 
 /* All of one kind. The file is in memory, and its checksums were compared. */
-static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct err *err)
+static enum err_code load_kind(struct head_loading *l, char kind, load_fn fn, struct err *err)
 {
 	const struct names_file *f = l->same;
 	enum err_code rc = f ? ERR_OK : load_stored(l, kind, fn, err);
@@ -381,7 +392,7 @@ static enum err_code load_kind(struct loading *l, char kind, load_fn fn, struct 
  * If records of jobs or series were lost, some rows cannot be understood: the window ends behind
  * its last row, and takes no more.
  */
-static enum err_code end_early(struct loading *l, struct err *err)
+static enum err_code end_early(struct head_loading *l, struct err *err)
 {
 	struct window *w = l->w;
 	int64_t end = !window_is_empty(&w->count) ?
@@ -396,8 +407,8 @@ static enum err_code end_early(struct loading *l, struct err *err)
 }
 
 /* Something cannot be read, or was repaired: counts the records and reports the missing ones. */
-static enum err_code look_closer(
-	struct loading *l, struct window_opening *o, const struct window_count *acked, struct err *err)
+static enum err_code look_closer(struct head_loading *l, struct window_opening *o,
+	const struct window_count *acked, struct err *err)
 {
 	bool rows_only = o->mark.rows_only && o->mark.count.seq > l->w->count.seq;
 	struct window_found found;
@@ -414,7 +425,7 @@ static enum err_code look_closer(
 }
 
 /* Compares the store with the acknowledged counts, as far as the mark has them. */
-static void tell_cut(struct loading *l, struct window_opening *o)
+static void tell_cut(struct head_loading *l, struct window_opening *o)
 {
 	const struct window_count *acked = &o->mark.count;
 	struct window_found found = { .count = l->w->count };
@@ -431,7 +442,7 @@ static void tell_cut(struct loading *l, struct window_opening *o)
 }
 
 /* Puts small records back that only the second copy has. */
-static enum err_code load_small(struct loading *l, struct window_opening *o, struct err *err)
+static enum err_code load_small(struct head_loading *l, struct window_opening *o, struct err *err)
 {
 	enum err_code rc;
 	uint64_t before;
@@ -452,7 +463,7 @@ static enum err_code load_small(struct loading *l, struct window_opening *o, str
 
 enum err_code head_load(struct db *db, struct window *w, struct window_opening *o, struct err *err)
 {
-	struct loading l = { .db = db, .w = w, .same = o->names_same ? &o->names : NULL };
+	struct head_loading l = { .db = db, .w = w, .same = o->names_same ? &o->names : NULL };
 	const struct window_count *acked = &w->count;
 	enum err_code rc;
 	struct err why;
@@ -476,5 +487,50 @@ enum err_code head_load(struct db *db, struct window *w, struct window_opening *
 	if (rc)
 		err_copy(err, &why);
 	arena_release(&l.scratch);
+	return rc;
+}
+
+/* ---- one by one ---- */
+
+enum err_code head_load_open(
+	struct db *db, struct window *w, struct head_loading **out, struct err *err)
+{
+	struct head_loading *l = calloc(1, sizeof(*l));
+
+	if (!l)
+		return err_nomem(err, "window");
+	l->db = db;
+	l->w = w;
+	arena_init(&l->scratch, 0);
+	*out = l;
+	return ERR_OK;
+}
+
+enum err_code head_load_record(
+	struct head_loading *l, struct str key, struct str value, struct err *err)
+{
+	enum err_code rc;
+
+	switch (key.ptr[0]) {
+	case 'p':
+		return load_job(l, key, value, err);
+	case 's':
+		return load_series(l, key, value, err);
+	case KEY_NUMBER_SERIES:
+		return load_number_series(l, key, value, err);
+	case 't': /* its series must be found */
+		rc = add_batch(l, err);
+		return rc ? rc : load_types(l, key, value, err);
+	default:
+		return ERR_OK;
+	}
+}
+
+enum err_code head_load_close(struct head_loading *l, struct err *err)
+{
+	enum err_code rc = add_batch(l, err);
+
+	arena_release(&l->scratch);
+	free(l);
 	return rc;
 }

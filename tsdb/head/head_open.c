@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "tsdb/catalog/lost.h"
 #include "tsdb/head/head_internal.h"
+#include "tsdb/head/ship_internal.h"
 #include "tsdb/store/store_log.h"
 
 /*
@@ -202,6 +203,7 @@ enum err_code head_reopen(struct db *db, struct window *w, enum err_code failed,
 	}
 	if ((rc = look_again(db, w, &repaired, &count, err)))
 		goto fail;
+	ship_reopened(db, w, &count, repaired.code != ERR_OK);
 	mutex_lock(&db->lock);
 	w->count = count;
 	w->draining = false;

@@ -34,6 +34,7 @@ enum err_code head_next_symbol_record(
 struct symbols_loading {
 	struct stored_symbols *stored;
 	struct arena scratch;
+	uint32_t next; /* record */
 	uint64_t lost;
 	struct err first;
 };
@@ -70,8 +71,9 @@ static enum err_code load_records(
 	struct symbols_loading *l, struct store *store, struct partition *p, struct err *err)
 {
 	struct store_iter *it = store_iter_open(store, NULL);
-	struct key from = key_u32_u32_u32('y', p->id, p->epoch, 0);
+	struct key from = key_u32_u32_u32('y', p->id, p->epoch, l->next);
 	enum err_code rc = ERR_OK;
+	uint32_t number;
 	struct cursor in;
 	struct str key;
 
@@ -82,7 +84,9 @@ static enum err_code load_records(
 		if (key.len != from.len || memcmp(key.ptr, from.bytes, 9) != 0)
 			break;
 		in = cursor_of((struct str){ key.ptr + 9, 4 });
-		rc = load_record(l, p, it, cursor_u32be(&in), err);
+		number = cursor_u32be(&in);
+		if (!(rc = load_record(l, p, it, number, err)))
+			l->next = number + 1;
 	}
 	if (!rc && (rc = store_iter_status(it, err)) == ERR_CORRUPT) {
 		lost_symbols(l, 1, err);
@@ -93,9 +97,9 @@ static enum err_code load_records(
 }
 
 enum err_code head_load_symbols(
-	struct db *db, struct window *w, struct partition *p, struct err *err)
+	struct db *db, struct window *w, struct partition *p, uint32_t *next, struct err *err)
 {
-	struct symbols_loading l = { 0 };
+	struct symbols_loading l = { .next = *next };
 	enum err_code rc = ERR_OK;
 
 	mutex_assert_held(&p->lock);
@@ -109,6 +113,7 @@ enum err_code head_load_symbols(
 	arena_init(&l.scratch, 0);
 	rc = load_records(&l, w->store, p, err);
 	arena_release(&l.scratch);
+	*next = l.next;
 	if (rc || !l.lost)
 		return rc;
 	err_copy(err, &l.first);

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/members.h"
 #include "tsdb/catalog/name_kind.h"
 #include "tsdb/head/append.h"
 #include "tsdb/head/append_internal.h"
@@ -480,6 +481,8 @@ enum err_code db_append_numbers(struct db *db, const struct db_number *v, size_t
 	assert(acked);
 	if (!err)
 		err = &here;
+	if ((rc = members_refuse(db, "append", err)))
+		return rc;
 	if (!n) {
 		acked(ctx, ERR_OK, NULL);
 		return ERR_OK;

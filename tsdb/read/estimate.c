@@ -8,7 +8,10 @@
  *
  * If there are many series, only an evenly spread part of them is counted, for all.
  */
+#include <stdlib.h>
+
 #include "tsdb/block/block_internal.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/read/sum_internal.h"
 #include "tsdb/rollup/cascade.h"
 
@@ -57,7 +60,7 @@ static double share(int64_t first_ns, int64_t last_ns, int64_t min_ns, int64_t m
 static void count_window(const struct estimating *e, const struct querier_source *s, size_t n,
 	bool numeric, int64_t min_ns, int64_t max_ns)
 {
-	struct db *db = e->q->db;
+	struct db *db = s->db;
 	struct window_count c;
 	uint64_t series = 0, rows, samples;
 	double part;
@@ -316,7 +319,8 @@ enum err_code db_estimate(struct db_querier *q, const struct db_series *const *s
 	enum sum_wish wish, struct sum_estimate *out, struct err *err)
 {
 	struct estimating e = { .q = q, .type = type, .pick = pick, .wish = wish, .out = out };
-	struct sum_estimate last = { 0 }, newest = { 0 };
+	struct sum_estimate last = { 0 }, *newest;
+	const struct db *db;
 	enum err_code rc;
 
 	min_ns = min_ns < q->min_ns ? q->min_ns : min_ns;
@@ -327,11 +331,14 @@ enum err_code db_estimate(struct db_querier *q, const struct db_series *const *s
 		e.out = &last;
 	if ((rc = sum_scratch_of(q, &e.x, err)) || (rc = sum_places_begin(e.x, n, err)))
 		return rc;
+	if (!(newest = calloc(q->members_n + 1, sizeof(*newest))))
+		return err_nomem(err, "estimate");
+	db = series[0]->partition ? resident_of(series[0]->partition)->db : NULL;
 	for (uint32_t k = 0; k < q->sources_n && !rc; k++) {
 		struct querier_source *s = &q->sources[k];
 		size_t ids_n = 0;
 
-		if (s->min_ns >= max_ns || s->max_ns <= min_ns)
+		if (s->min_ns >= max_ns || s->max_ns <= min_ns || (db && s->db != db))
 			continue;
 		if ((rc = sum_places(e.x, series, n, k, &ids_n, err)) || !ids_n)
 			continue;
@@ -340,10 +347,11 @@ enum err_code db_estimate(struct db_querier *q, const struct db_series *const *s
 			rc = count_block(&e, s, e.x->ids, ids_n, min_ns, max_ns, err);
 		else if (s->snap)
 			count_window(&e, s, ids_n, series[0]->numeric, min_ns, max_ns);
-		if (last.rows) /* the newest source that has rows: most series are in it */
-			newest = last;
+		if (last.rows) /* the member's newest source that has rows: most series are in it */
+			newest[s->member] = last;
 	}
-	if (!rc && pick == SUM_LAST)
-		add_estimate(out, &newest, 1);
+	for (size_t i = 0; i < q->members_n && !rc && pick == SUM_LAST; i++)
+		add_estimate(out, &newest[i], 1);
+	free(newest);
 	return rc;
 }

@@ -134,12 +134,11 @@ static enum err_code add_value(
 /* Adds names of labels of a partition's samples, of any series; reserved names are left out. */
 static enum err_code add_sample_names(struct names *x, const struct partition *p, struct err *err)
 {
-	uint32_t sets = sym_label_sets_n(p);
 	enum err_code rc = ERR_OK;
 
 	if (x->name.len && !sym_has_label_key(p, x->name))
 		return ERR_OK;
-	for (uint32_t i = 1; i < sets && !rc; i++) {
+	for (uint32_t i = 0; !rc && (i = sym_next(p, SYM_LABEL_SET, i + 1)) != SYM_NONE;) {
 		struct sym_label_set set = sym_label_set(p, i);
 
 		if (x->name.len) {
@@ -227,11 +226,11 @@ static enum err_code of_window(
 	struct partition *p;
 	struct job *job;
 
-	series_lock_read(q->db->series);
-	series_names_locked(q->db->series, x->name, &s->w->series, add_indexed, &t);
-	series_unlock(q->db->series);
-	for (uint32_t i = 0; !t.rc && (job = db_job_at(q->db, i)); i++)
-		for (uint32_t k = 0; !t.rc && window_epoch_at(q->db, s->w, job, k, &span); k++)
+	series_lock_read(s->db->series);
+	series_names_locked(s->db->series, x->name, &s->w->series, add_indexed, &t);
+	series_unlock(s->db->series);
+	for (uint32_t i = 0; !t.rc && (job = db_job_at(s->db, i)); i++)
+		for (uint32_t k = 0; !t.rc && window_epoch_at(s->db, s->w, job, k, &span); k++)
 			if (span.min_ns < q->max_ns && span.max_ns > q->min_ns &&
 				!(t.rc = querier_window_partition(q, s, job, span.epoch, &p, &t.err)) && p)
 				t.rc = add_partition(x, p, &t.err);

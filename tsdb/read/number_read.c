@@ -5,7 +5,12 @@
 #include "tsdb/head/numbers.h"
 #include "tsdb/read/querier_internal.h"
 
-/* Reads numbers: record after record of a window, chunk after chunk of a block. */
+/*
+ * Reads numbers: record after record of a window, chunk after chunk of a block.
+ *
+ * Sources of one database follow each other in time. If members of a union have the series too, all
+ * is sorted by time at the end. Of one time the value of the first member counts.
+ */
 
 struct reading {
 	struct db_querier *q;
@@ -16,6 +21,7 @@ struct reading {
 	int64_t *ts;
 	double *values;
 	size_t n, cap;
+	bool unsorted;
 };
 
 static enum err_code add(struct reading *r, int64_t ts, double value, struct err *err)
@@ -43,6 +49,7 @@ static enum err_code add(struct reading *r, int64_t ts, double value, struct err
 		r->values = values;
 		r->cap = cap;
 	}
+	r->unsorted |= r->n && r->ts[r->n - 1] >= ts;
 	r->ts[r->n] = ts;
 	r->values[r->n++] = value;
 	return ERR_OK;
@@ -133,6 +140,82 @@ static enum err_code read_block(
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
+/* ---- several members ---- */
+
+struct timed {
+	int64_t ts;
+	double value;
+	size_t at; /* in the order of members */
+};
+
+static int timed_cmp(const void *a, const void *b)
+{
+	const struct timed *x = a, *y = b;
+
+	if (x->ts != y->ts)
+		return x->ts < y->ts ? -1 : 1;
+	return (x->at > y->at) - (x->at < y->at);
+}
+
+/* The first value of each time, ascending. */
+static enum err_code sort(struct reading *r, struct err *err)
+{
+	struct timed *v = malloc(r->n * sizeof(*v));
+	size_t n = 0;
+
+	if (!v)
+		return err_nomem(err, "numbers");
+	for (size_t i = 0; i < r->n; i++)
+		v[i] = (struct timed){ r->ts[i], r->values[i], i };
+	qsort(v, r->n, sizeof(*v), timed_cmp);
+	for (size_t i = 0; i < r->n; i++) {
+		if (n && r->ts[n - 1] == v[i].ts)
+			continue;
+		r->ts[n] = v[i].ts;
+		r->values[n++] = v[i].value;
+	}
+	r->n = n;
+	free(v);
+	return ERR_OK;
+}
+
+#define ALL_MEMBERS UINT32_MAX
+
+static enum err_code read_member(
+	struct reading *r, const struct db_series *s, uint32_t member, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < s->places_n && !rc; i++) {
+		struct querier_source *from = &r->q->sources[s->places[i].source];
+
+		if (querier_canceled(r->q))
+			rc = err_set(err, ERR_CANCELED, "query canceled");
+		else if (from->min_ns < r->max_ns && from->max_ns > r->min_ns &&
+			(member == ALL_MEMBERS || from->member == member))
+			rc = from->w ? read_window(r, from, s->places[i].id, err) :
+						   read_block(r, from, s->places[i].id, err);
+	}
+	return rc;
+}
+
+static bool has_member(const struct db_querier *q, const struct db_series *s, uint32_t member)
+{
+	for (size_t i = 0; i < s->places_n; i++)
+		if (q->sources[s->places[i].source].member == member)
+			return true;
+	return false;
+}
+
+/* Their sources overlap in time. */
+static bool has_members(const struct db_querier *q, const struct db_series *s)
+{
+	for (size_t i = 1; querier_is_union(q) && i < s->places_n; i++)
+		if (q->sources[s->places[i].source].member != q->sources[s->places[0].source].member)
+			return true;
+	return false;
+}
+
 enum err_code db_numbers(struct db_querier *q, const struct db_series *s, int64_t min_ns,
 	int64_t max_ns, struct arena *a, int64_t **ts_ns, double **values, size_t *n, struct err *err)
 {
@@ -142,16 +225,15 @@ enum err_code db_numbers(struct db_querier *q, const struct db_series *s, int64_
 		.a = a };
 	enum err_code rc = ERR_OK;
 
-	for (size_t i = 0; i < s->places_n && !rc; i++) {
-		struct querier_source *from = &q->sources[s->places[i].source];
-
-		if (querier_canceled(q))
-			rc = err_set(err, ERR_CANCELED, "query canceled");
-		else if (from->min_ns < r.max_ns && from->max_ns > r.min_ns)
-			rc = from->w ? read_window(&r, from, s->places[i].id, err) :
-						   read_block(&r, from, s->places[i].id, err);
-	}
+	if (!has_members(q, s))
+		rc = read_member(&r, s, ALL_MEMBERS, err);
+	else
+		for (uint32_t i = 0; i < q->members_n && !rc; i++)
+			if (has_member(q, s, i))
+				rc = read_member(&r, s, i, err);
 	free(r.chunk);
+	if (!rc && r.unsorted)
+		rc = sort(&r, err);
 	*ts_ns = r.ts;
 	*values = r.values;
 	*n = r.n;

@@ -108,6 +108,15 @@ MUST_CHECK enum err_code db_visit_series(struct db_querier *q, unsigned kinds,
 	const struct matcher *m, size_t n, const struct db_visitor *v, struct err *err);
 
 /*
+ * Visits addresses in mappings that were stored without lines: all of the partitions in which
+ * profiles of the querier's time are, partition after partition. An error of take ends the visit.
+ */
+typedef enum err_code (*db_bare_fn)(
+	void *ctx, const struct partition *p, const struct sym_location *l, struct err *err);
+MUST_CHECK enum err_code db_visit_bare(
+	struct db_querier *q, db_bare_fn take, void *ctx, struct err *err);
+
+/*
  * Counts of the series in head windows by their labels, from indexes: no series is visited, and
  * rows are searched only where the querier's time cuts a window. A series counts once, however many
  * windows and selections it is in. A row that waits for its sync may count already.
@@ -125,7 +134,8 @@ MUST_CHECK enum err_code db_counts_add(
  * database for anything.
  */
 typedef bool (*db_count_fn)(void *ctx, struct str text, uint32_t series, uint32_t values);
-void db_counts_each(struct db_counts *c, struct str name, db_count_fn fn, void *ctx);
+MUST_CHECK enum err_code db_counts_each(
+	struct db_counts *c, struct str name, db_count_fn fn, void *ctx, struct err *err);
 /* True if a series with these labels was added; if one was that has this label. */
 bool db_counts_has(struct db_counts *c, struct labels labels);
 bool db_counts_has_label(struct db_counts *c, struct label label);

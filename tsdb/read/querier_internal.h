@@ -14,8 +14,18 @@ struct series_place {
 	uint32_t source, id;
 };
 
+/* A database that a querier reads. */
+struct querier_member {
+	struct db *db;
+	struct querier_turn turn; /* among the queriers of this one */
+	uint32_t first; /* of its sources, + 1; 0: it has none */
+};
+
 /* A source of a querier: a head window by a snapshot of its store, or a block. */
 struct querier_source {
+	struct db *db;
+	uint32_t member; /* of q->members */
+	uint32_t next; /* source of the member, + 1; 0: this is the last */
 	int64_t min_ns, max_ns; /* what it covers: (min, max] */
 	struct window *w; /* pinned; NULL: a block */
 	struct store *store;
@@ -32,8 +42,11 @@ struct querier_source {
 };
 
 struct db_querier {
-	struct db *db;
-	struct querier_turn turn;
+	struct db *db; /* which was asked; its data are the members' */
+	struct querier_member own; /* the only member if db is no union */
+	struct querier_member *members;
+	size_t members_n;
+	struct member **of; /* of a union: pinned, in the order of members */
 	int64_t min_ns, max_ns;
 	const atomic_bool *cancel;
 	bool fork; /* uses another querier's pins, and is in no list */
@@ -41,7 +54,7 @@ struct db_querier {
 	struct arena arena; /* warnings, infos */
 	struct str *warnings, *infos;
 	size_t warnings_n, infos_n;
-	struct querier_source *sources; /* ascending by time */
+	struct querier_source *sources; /* ascending by time; those of one member do not overlap */
 	size_t sources_n;
 	struct partition **pinned; /* of head windows, each once */
 	size_t pinned_n, pinned_cap;
@@ -58,6 +71,10 @@ void querier_info(struct db_querier *q, const char *fmt, ...)
 /* Adds a warning if the iterator skipped damage. */
 void querier_check(struct db_querier *q, struct querier_source *s, const struct store_iter *it);
 bool querier_canceled(const struct db_querier *q);
+static inline bool querier_is_union(const struct db_querier *q)
+{
+	return q->of != NULL;
+}
 /* The source's own iterators; NULL: out of memory, or (a window's) nothing to read. */
 struct store_iter *querier_iter(struct querier_source *s);
 struct block_chunks *querier_chunks(struct querier_source *s, struct err *err);

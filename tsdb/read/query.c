@@ -4,9 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/members.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/head.h"
@@ -31,28 +33,33 @@ static bool touches(const struct db_querier *q, int64_t min_ns, int64_t max_ns)
 	return min_ns < q->max_ns && max_ns > q->min_ns;
 }
 
-static void add_source(struct db_querier *q, struct querier_source s)
+/* from: the first source of its member; they are nearly in order. */
+static void add_source(struct db_querier *q, size_t from, struct querier_source s)
 {
 	size_t i = q->sources_n++;
 
 	assert(s.min_ns < s.max_ns && !s.w != !s.b);
-	for (; i && q->sources[i - 1].min_ns > s.min_ns; i--)
+	for (; i > from && q->sources[i - 1].min_ns > s.min_ns; i--)
 		q->sources[i] = q->sources[i - 1];
 	q->sources[i] = s;
 }
 
-static void pin_blocks(struct db_querier *q)
+static void pin_blocks(struct db_querier *q, uint32_t member, size_t from)
 {
-	mutex_assert_held(&q->db->lock);
-	for (size_t i = 0; i < q->db->blocks_n; i++) {
-		struct db_block *b = q->db->blocks[i];
+	struct db *db = q->members[member].db;
+
+	mutex_assert_held(&db->lock);
+	for (size_t i = 0; i < db->blocks_n; i++) {
+		struct db_block *b = db->blocks[i];
 		const struct block_meta *m = block_meta(b->block);
 
 		if (!touches(q, m->min_ns, m->max_ns))
 			continue;
 		b->pins++;
-		add_source(q,
-			(struct querier_source){ .min_ns = m->min_ns,
+		add_source(q, from,
+			(struct querier_source){ .db = db,
+				.member = member,
+				.min_ns = m->min_ns,
 				.max_ns = m->max_ns,
 				.b = b,
 				.deleted = b->deleted,
@@ -60,18 +67,22 @@ static void pin_blocks(struct db_querier *q)
 	}
 }
 
-static void pin_windows(struct db_querier *q)
+static void pin_windows(struct db_querier *q, uint32_t member, size_t from)
 {
-	mutex_assert_held(&q->db->lock);
-	for (size_t i = 0; i < q->db->windows_n; i++) {
-		struct window *w = q->db->windows[i];
+	struct db *db = q->members[member].db;
+
+	mutex_assert_held(&db->lock);
+	for (size_t i = 0; i < db->windows_n; i++) {
+		struct window *w = db->windows[i];
 
 		if (!touches(q, w->start_ns, w->end_ns))
 			continue;
 		w->pins++; /* also while it drains: it is not dropped, and reopening goes on at one
 				  pin */
-		add_source(q,
-			(struct querier_source){ .min_ns = w->start_ns,
+		add_source(q, from,
+			(struct querier_source){ .db = db,
+				.member = member,
+				.min_ns = w->start_ns,
 				.max_ns = w->end_ns,
 				.w = w,
 				.deleted = w->deleted,
@@ -81,13 +92,10 @@ static void pin_windows(struct db_querier *q)
 
 /* Reopening waits for pins, so pins of a draining window are released meanwhile. False: out of
  * memory. */
-static bool take_snapshots(struct db_querier *q)
+static bool take_snapshots(struct db_querier *q, struct db *db, size_t from, int64_t deadline)
 {
-	struct db *db = q->db;
-	int64_t deadline = clock_monotonic_ns() + DB_REOPEN_WAIT_NS;
-
-	mutex_assert_held(&q->db->lock);
-	for (size_t i = 0; i < q->sources_n; i++) {
+	mutex_assert_held(&db->lock);
+	for (size_t i = from; i < q->sources_n; i++) {
 		struct window *w = q->sources[i].w;
 
 		if (!w)
@@ -147,6 +155,7 @@ static void tell_missing(struct db_querier *q)
 
 struct telling {
 	struct db_querier *q;
+	const char *shard; /* NULL: of no union */
 	size_t n;
 };
 
@@ -157,6 +166,8 @@ static bool tell_one(void *ctx, const struct loss *l)
 
 	if (l->accepted || ++t->n > LOSS_WARNINGS_MAX)
 		return true;
+	if (t->shard)
+		buf_printf(&text, "shard %s: ", t->shard);
 	loss_print(l, &text);
 	querier_warn_text(t->q, arena_printf(&t->q->arena, STR_FMT, STR_ARG(buf_str(&text))));
 	buf_release(&text);
@@ -165,19 +176,131 @@ static bool tell_one(void *ctx, const struct loss *l)
 
 static void tell_losses(struct db_querier *q)
 {
-	struct telling t = { q, 0 };
+	struct telling t = { q, NULL, 0 };
 
-	losses_each(q->db->losses, q->min_ns, q->max_ns, tell_one, &t);
+	for (size_t i = 0; i < q->members_n; i++) {
+		t.shard = q->of ? q->of[i]->name : NULL;
+		losses_each(q->members[i].db->losses, q->min_ns, q->max_ns, tell_one, &t);
+	}
 	if (t.n > LOSS_WARNINGS_MAX)
 		querier_warn_text(
 			q, arena_printf(&q->arena, "and %zu more losses", t.n - LOSS_WARNINGS_MAX));
 }
 
+static void tell_unreadable(void *ctx, const char *text)
+{
+	struct telling *t = ctx;
+
+	if (++t->n <= LOSS_WARNINGS_MAX)
+		querier_warn_text(t->q,
+			text ? arena_printf(&t->q->arena, "%s%s%s%s", t->shard ? "shard " : "",
+					   t->shard ? t->shard : "", t->shard ? ": " : "", text) :
+				   NULL);
+}
+
+/* Blocks in a bucket that this querier lacks: said in the same step in which it pins the others. */
+static void tell_unreadable_locked(struct db_querier *q, uint32_t member)
+{
+	struct telling t = { q, q->of ? q->of[member]->name : NULL, 0 };
+
+	blocks_tell_unreadable_locked(q->members[member].db, q->min_ns, q->max_ns, tell_unreadable, &t);
+	if (t.n > LOSS_WARNINGS_MAX)
+		querier_warn_text(
+			q, arena_printf(&q->arena, "and %zu more blocks", t.n - LOSS_WARNINGS_MAX));
+}
+
+static void warn(void *to, const char *text)
+{
+	struct db_querier *q = to;
+
+	querier_warn_text(q, arena_printf(&q->arena, "%s", text));
+}
+
+static void tell_members(struct db_querier *q)
+{
+	if (q->db->union_tell)
+		q->db->union_tell(q->db->union_tell_ctx, q->min_ns, q->max_ns, warn, q);
+	for (size_t i = 0; q->of && i < q->members_n; i++)
+		if (q->of[i]->tell)
+			q->of[i]->tell(q->of[i]->ctx, q->min_ns, q->max_ns, warn, q);
+}
+
+/* ---- open, close ---- */
+
+static enum err_code find_members(struct db_querier *q, struct err *err)
+{
+	enum err_code rc;
+
+	q->members = &q->own;
+	q->own.db = q->db;
+	q->members_n = 1;
+	if (!q->db->is_union)
+		return ERR_OK;
+	q->members_n = 0;
+	if ((rc = members_pin(q->db, &q->of, &q->members_n, err)))
+		return rc;
+	if (!(q->members = calloc(q->members_n + 1, sizeof(*q->members)))) {
+		members_unpin(q->db, q->of, q->members_n);
+		return err_nomem(err, "query");
+	}
+	for (size_t i = 0; i < q->members_n; i++)
+		q->members[i].db = q->of[i]->db;
+	return ERR_OK;
+}
+
+/* Takes a place among the queriers of the member, and pins what it has. False: out of memory. */
+static bool join_member(struct db_querier *q, uint32_t member, size_t *cap, int64_t deadline)
+{
+	struct querier_turn *turn = &q->members[member].turn;
+	struct db *db = q->members[member].db;
+	size_t from = q->sources_n;
+	bool whole;
+
+	mutex_lock(&db->lock);
+	if ((whole = array_room(&q->sources, from, db->windows_n + db->blocks_n + 1, cap))) {
+		turn->number = ++db->queriers_opened;
+		turn->older = db->queriers;
+		if (turn->older)
+			turn->older->newer = turn;
+		db->queriers = turn;
+		pin_blocks(q, member, from);
+		pin_windows(q, member, from);
+		tell_unreadable_locked(q, member);
+		whole = take_snapshots(q, db, from, deadline);
+	}
+	mutex_unlock(&db->lock);
+	return whole;
+}
+
+static int source_cmp(const void *a, const void *b)
+{
+	const struct querier_source *x = a, *y = b;
+
+	if (x->min_ns != y->min_ns)
+		return x->min_ns < y->min_ns ? -1 : 1;
+	return (x->member > y->member) - (x->member < y->member);
+}
+
+/* By time, and each linked to the next one of its member. */
+static void order_sources(struct db_querier *q)
+{
+	if (q->members_n > 1 && q->sources_n)
+		qsort(q->sources, q->sources_n, sizeof(*q->sources), source_cmp);
+	for (uint32_t i = (uint32_t)q->sources_n; i-- > 0;) {
+		struct querier_member *m = &q->members[q->sources[i].member];
+
+		q->sources[i].next = m->first;
+		m->first = i + 1;
+	}
+}
+
 enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	const atomic_bool *cancel, struct db_querier **out, struct err *err)
 {
+	int64_t deadline = clock_monotonic_ns() + DB_REOPEN_WAIT_NS;
 	struct db_querier *q = calloc(1, sizeof(*q));
-	bool whole;
+	enum err_code rc;
+	size_t cap = 0;
 
 	if (!q)
 		return err_nomem(err, "query");
@@ -186,27 +309,19 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	q->max_ns = max_ns < 0 ? 0 : max_ns;
 	q->cancel = cancel;
 	arena_init(&q->arena, 0);
-	mutex_lock(&db->lock);
-	if (!(q->sources = calloc(db->windows_n + db->blocks_n + 1, sizeof(*q->sources)))) {
-		mutex_unlock(&db->lock);
+	if ((rc = find_members(q, err))) {
 		free(q);
-		return err_nomem(err, "query");
+		return rc;
 	}
-	q->turn.number = ++db->queriers_opened;
-	q->turn.older = db->queriers;
-	if (q->turn.older)
-		q->turn.older->newer = &q->turn;
-	db->queriers = &q->turn;
-	pin_blocks(q);
-	pin_windows(q);
-	whole = take_snapshots(q);
-	mutex_unlock(&db->lock);
-	if (!whole) {
-		db_querier_close(q);
-		return err_nomem(err, "query");
-	}
+	for (uint32_t i = 0; i < q->members_n; i++)
+		if (!join_member(q, i, &cap, deadline)) {
+			db_querier_close(q);
+			return err_nomem(err, "query");
+		}
+	order_sources(q);
 	tell_missing(q);
 	tell_losses(q);
+	tell_members(q);
 	*out = q;
 	return ERR_OK;
 }
@@ -221,7 +336,9 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 	}
 	assert(!q->fork);
 	f->db = q->db;
-	f->turn.number = q->turn.number;
+	f->members = q->members;
+	f->members_n = q->members_n;
+	f->of = q->of;
 	f->min_ns = q->min_ns;
 	f->max_ns = q->max_ns;
 	f->cancel = q->cancel;
@@ -231,7 +348,10 @@ enum err_code db_querier_fork(struct db_querier *q, struct db_querier **out, str
 	for (; f->sources_n < q->sources_n; f->sources_n++) {
 		const struct querier_source *s = &q->sources[f->sources_n];
 
-		f->sources[f->sources_n] = (struct querier_source){ .min_ns = s->min_ns,
+		f->sources[f->sources_n] = (struct querier_source){ .db = s->db,
+			.member = s->member,
+			.next = s->next,
+			.min_ns = s->min_ns,
 			.max_ns = s->max_ns,
 			.w = s->w,
 			.store = s->store,
@@ -256,17 +376,26 @@ void db_querier_join(struct db_querier *q, const struct db_querier *fork)
 		querier_info(q, STR_FMT, STR_ARG(fork->infos[i]));
 }
 
+/* The first end of a source inside (min, max); max: there is none. */
+static int64_t next_end(const struct db_querier *q, int64_t min_ns, int64_t max_ns)
+{
+	for (size_t i = 0; i < q->sources_n; i++) {
+		int64_t end = q->sources[i].max_ns;
+
+		if (end > min_ns && end < max_ns)
+			max_ns = end;
+	}
+	return max_ns;
+}
+
 size_t db_querier_cuts(
 	const struct db_querier *q, int64_t min_ns, int64_t max_ns, int64_t *out, size_t n)
 {
+	int64_t end = min_ns;
 	size_t k = 0;
 
-	for (size_t i = 0; i < q->sources_n && k < n; i++) {
-		int64_t end = q->sources[i].max_ns;
-
-		if (end > min_ns && end < max_ns && (!k || end > out[k - 1]))
-			out[k++] = end;
-	}
+	while (k < n && (end = next_end(q, end, max_ns)) < max_ns)
+		out[k++] = end;
 	return k;
 }
 
@@ -280,30 +409,42 @@ static void close_source(struct db_querier *q, struct querier_source *s)
 	block_rollups_close(s->rollups);
 	for (uint32_t i = 0; i < slots && s->need; i++)
 		if (s->need[i])
-			partition_unpin(q->db, s->need[i]);
+			partition_unpin(s->db, s->need[i]);
 	free(s->need);
 	free(s->stacks);
 	if (q->fork) /* pins and snapshots belong to the querier that it is a part of */
 		return;
 	if (s->w) {
 		store_snapshot_close(s->store, s->snap);
-		head_unpin(q->db, s->w);
+		head_unpin(s->db, s->w);
 	} else {
-		blocks_unpin(q->db, s->b);
+		blocks_unpin(s->db, s->b);
 	}
 }
 
-static void leave_list(struct db_querier *q)
+static void leave_member(struct querier_member *m)
 {
-	mutex_lock(&q->db->lock);
-	if (q->turn.newer)
-		q->turn.newer->older = q->turn.older;
+	if (!m->turn.number) /* it did not join */
+		return;
+	mutex_lock(&m->db->lock);
+	if (m->turn.newer)
+		m->turn.newer->older = m->turn.older;
 	else
-		q->db->queriers = q->turn.older;
-	if (q->turn.older)
-		q->turn.older->newer = q->turn.newer;
-	mutex_unlock(&q->db->lock);
-	partitions_evict(q->db);
+		m->db->queriers = m->turn.older;
+	if (m->turn.older)
+		m->turn.older->newer = m->turn.newer;
+	mutex_unlock(&m->db->lock);
+	partitions_evict(m->db);
+}
+
+static void leave_members(struct db_querier *q)
+{
+	for (size_t i = 0; i < q->members_n; i++)
+		leave_member(&q->members[i]);
+	if (!querier_is_union(q))
+		return;
+	free(q->members);
+	members_unpin(q->db, q->of, q->members_n);
 }
 
 void db_querier_close(struct db_querier *q)
@@ -313,9 +454,9 @@ void db_querier_close(struct db_querier *q)
 	for (size_t i = 0; i < q->sources_n; i++)
 		close_source(q, &q->sources[i]);
 	for (size_t i = 0; i < q->pinned_n; i++)
-		partition_unpin(q->db, q->pinned[i]);
+		partition_unpin(resident_of(q->pinned[i])->db, q->pinned[i]);
 	if (!q->fork)
-		leave_list(q);
+		leave_members(q);
 	sum_scratch_close(q->scratch);
 	arena_release(&q->arena);
 	free(q->pinned);
@@ -340,7 +481,9 @@ void querier_warn(struct db_querier *q, struct querier_source *s, const struct e
 		return;
 	s->warned = true;
 	add_text(q, &q->warnings, &q->warnings_n,
-		arena_printf(&q->arena, "rows of the %s that starts at %" PRId64 " may be missing: %s",
+		arena_printf(&q->arena,
+			"%s%s%srows of the %s that starts at %" PRId64 " may be missing: %s",
+			q->of ? "shard " : "", q->of ? q->of[s->member]->name : "", q->of ? ": " : "",
 			s->b ? "block" : "window", s->min_ns / NS_PER_S, why->msg));
 }
 
@@ -406,7 +549,7 @@ static enum err_code need(struct db_querier *q, struct querier_source *s, struct
 	uint32_t slot, enum block_stage stage, struct err *err)
 {
 	struct err why;
-	enum err_code rc = partition_need_block(q->db, p, s->b, slot, stage, &why);
+	enum err_code rc = partition_need_block(s->db, p, s->b, slot, stage, &why);
 
 	if (rc == ERR_CORRUPT || rc == ERR_EXISTS)
 		querier_warn(q, s, &why);
@@ -431,10 +574,10 @@ enum err_code querier_partition(struct db_querier *q, struct querier_source *s, 
 			return err_nomem(err, "select");
 	}
 	if (!s->need[slot]) {
-		if ((rc = partition_pin(q->db, of->name, of->id, of->epoch, &p, err)))
+		if ((rc = partition_pin(s->db, of->name, of->id, of->epoch, &p, err)))
 			return rc;
 		if ((rc = need(q, s, p, slot, BLOCK_NAMES, err))) {
-			partition_unpin(q->db, p);
+			partition_unpin(s->db, p);
 			return rc;
 		}
 		s->need[slot] = p;

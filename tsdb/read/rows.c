@@ -172,7 +172,8 @@ static enum err_code begin_window(struct db_rows *r, uint32_t id, struct err *er
 	struct key key;
 
 	r->source_max_ns = r->max_ns;
-	if (!r->source->snap || !window_clip(r->q->db, r->source->w, r->p, &min_ns, &r->source_max_ns))
+	if (!r->source->snap ||
+		!window_clip(r->source->db, r->source->w, r->p, &min_ns, &r->source_max_ns))
 		return ERR_NOT_FOUND;
 	key = key_row(id, min_ns + 1);
 	if (!(r->it = store_iter_open(r->source->store, r->source->snap)))

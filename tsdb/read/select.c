@@ -18,6 +18,21 @@ static enum err_code refuse(struct selecting *x, size_t about, struct err *err)
 	return err_set(err, ERR_LIMIT, "select: %zu series, limit %zu", about, x->series_max);
 }
 
+/*
+ * Series of the other members at the time at which a source begins. One database that had all of
+ * them would have them in one window.
+ */
+static size_t beside(const struct selecting *x, uint32_t source)
+{
+	const struct querier_source *s = &x->q->sources[source];
+	size_t n = 0;
+
+	for (uint32_t i = 0; x->latest && i < x->q->members_n; i++)
+		if (i != s->member && x->latest[i].max_ns > s->min_ns)
+			n += x->latest[i].n;
+	return n;
+}
+
 static enum err_code hand_over(struct selecting *x, const struct found *f, struct err *err)
 {
 	struct db_series s = { .labels = f->labels,
@@ -62,7 +77,7 @@ static enum err_code sample(const struct bits *ids, size_t n, struct bits *out, 
  * few percent; the limit itself is checked when the series are really selected.
  */
 static enum err_code check_some(struct selecting *x, uint32_t source, const struct bits *ids,
-	size_t n, select_look_fn look, struct err *err)
+	size_t n, size_t others, select_look_fn look, struct err *err)
 {
 	size_t before = x->found, about;
 	struct bits some = { 0 };
@@ -72,8 +87,9 @@ static enum err_code check_some(struct selecting *x, uint32_t source, const stru
 		about = (size_t)((double)(x->found - before) * (double)n / (double)bits_count(&some));
 		if (about < n - n / SAMPLED)
 			about -= about / 16;
-		if (about > x->series_max)
-			rc = refuse(x, about, err);
+		x->part = (double)about / (double)n;
+		if (about + others > x->series_max)
+			rc = refuse(x, about + others, err);
 	}
 	x->found = before;
 	bits_release(&some);
@@ -83,16 +99,24 @@ static enum err_code check_some(struct selecting *x, uint32_t source, const stru
 enum err_code select_ids(struct selecting *x, uint32_t source, const struct bits *ids,
 	select_look_fn look, struct err *err)
 {
-	size_t before = x->found, n = bits_count(ids);
+	const struct querier_source *s = &x->q->sources[source];
+	size_t before = x->found, n = bits_count(ids), others = beside(x, source);
 	enum err_code rc;
 
-	if (x->series_max && n > x->series_max && n >= 2 * SAMPLED &&
-		(rc = check_some(x, source, ids, n, look, err)))
+	if (x->too_many) {
+		x->about += (size_t)((double)n * x->part);
+		return ERR_OK;
+	}
+	if (x->series_max && n + others > x->series_max && n >= 2 * SAMPLED &&
+		(rc = check_some(x, source, ids, n, others, look, err)))
 		return rc;
 	if ((rc = look(x, source, ids, err)))
 		return rc;
-	return x->series_max && x->found - before > x->series_max ? refuse(x, x->found - before, err) :
-																ERR_OK;
+	if (x->latest)
+		x->latest[s->member] = (struct latest_count){ s->max_ns, x->found - before };
+	others += x->found - before;
+	x->part = n ? (double)(x->found - before) / (double)n : 0;
+	return x->series_max && others > x->series_max ? refuse(x, others, err) : ERR_OK;
 }
 
 /* ---- labels that a series lacks and its samples may have ---- */
@@ -357,11 +381,13 @@ enum err_code select_begin(struct selecting *x, struct err *err)
 	enum err_code rc = ERR_OK;
 
 	map_init(&x->keys_map);
-	if (!(x->jobs = calloc(q->sources_n + 1, sizeof(*x->jobs))))
+	if (!(x->jobs = calloc(q->sources_n + 1, sizeof(*x->jobs))) ||
+		(x->series_max && q->members_n > 1 &&
+			!(x->latest = calloc(q->members_n, sizeof(*x->latest)))))
 		rc = err_nomem(err, "select");
 	for (size_t i = 0; i < q->sources_n && !rc; i++)
 		if (q->sources[i].snap && (x->kinds & DB_PROFILES))
-			rc = select_list_jobs(x, &x->jobs[i], err);
+			rc = select_list_jobs(q->sources[i].db, &x->jobs[i], err);
 	return rc;
 }
 
@@ -374,19 +400,43 @@ void select_end(struct selecting *x)
 	map_release(&x->keys_map);
 	chunk_close(x->chunk);
 	free(x->v);
+	free(x->latest);
+}
+
+static enum err_code select_source(struct selecting *x, uint32_t source, struct err *err)
+{
+	if (x->q->sources[source].b)
+		return select_block(x, source, err);
+	return x->visitor && x->visitor->blocks_only ? ERR_OK : select_window(x, source, err);
+}
+
+/* Members that were not looked at yet are in the estimate too; only their indexes are read. */
+static enum err_code count_rest(struct selecting *x, uint32_t refused, struct err *err)
+{
+	const struct querier_source *v = x->q->sources;
+	int64_t min_ns = v[refused].min_ns, max_ns = v[refused].max_ns;
+	enum err_code rc = ERR_OK;
+
+	x->too_many = true;
+	x->latest[v[refused].member].max_ns = max_ns;
+	for (uint32_t i = refused + 1; i < x->q->sources_n && v[i].min_ns < max_ns && !rc; i++) {
+		if (x->latest[v[i].member].max_ns > min_ns)
+			continue;
+		x->latest[v[i].member].max_ns = max_ns;
+		rc = select_source(x, i, err);
+	}
+	return rc ? rc : refuse(x, x->about, err);
 }
 
 /* In all sources. */
 static enum err_code find(struct selecting *x, struct err *err)
 {
-	bool blocks_only = x->visitor && x->visitor->blocks_only;
 	enum err_code rc = select_begin(x, err);
 
 	for (uint32_t i = 0; i < x->q->sources_n && !rc; i++) {
-		if (x->q->sources[i].b)
-			rc = select_block(x, i, err);
-		else if (!blocks_only)
-			rc = select_window(x, i, err);
+		rc = select_source(x, i, err);
+		if (rc && x->about && x->latest)
+			rc = count_rest(x, i, err);
 	}
 	return rc;
 }

@@ -35,11 +35,19 @@ struct found {
 	struct series_place place;
 };
 
+struct latest_count {
+	int64_t max_ns;
+	size_t n; /* series */
+};
+
 struct selecting {
 	struct db_querier *q;
 	const struct db_visitor *visitor; /* gets each series; NULL: they are kept in v */
-	size_t series_max; /* ERR_LIMIT if a source has, or probably has, more; 0: no limit */
+	size_t series_max; /* ERR_LIMIT if there are, or probably are, more at one time; 0: no limit */
 	size_t about; /* then: an estimate of their number */
+	struct latest_count *latest; /* by member: its source that was looked at last; NULL: no limit */
+	bool too_many; /* known: only their number is estimated now */
+	double part; /* then: of the series that matchers accept */
 	const struct matcher *m;
 	size_t n;
 	unsigned kinds; /* of enum db_kinds */
@@ -97,9 +105,8 @@ MUST_CHECK enum err_code select_unite(
 
 /* ---- select_window.c ---- */
 
-/* Prepares x->jobs of a window for all jobs. */
-MUST_CHECK enum err_code select_list_jobs(
-	struct selecting *x, struct window_jobs *j, struct err *err);
+/* Prepares x->jobs of a window for all jobs of its database. */
+MUST_CHECK enum err_code select_list_jobs(struct db *db, struct window_jobs *j, struct err *err);
 void select_release_jobs(struct window_jobs *j);
 MUST_CHECK enum err_code select_window(struct selecting *x, uint32_t source, struct err *err);
 /* Adds to out the ids of the same series; rows are searched only where indexes do not tell. */

@@ -51,11 +51,11 @@ static enum err_code keep_pinned(struct db_querier *q, struct partition *p, stru
 {
 	for (size_t i = 0; i < q->pinned_n; i++)
 		if (q->pinned[i] == p) {
-			partition_unpin(q->db, p);
+			partition_unpin(resident_of(p)->db, p);
 			return ERR_OK;
 		}
 	if (!array_room(&q->pinned, q->pinned_n, 1, &q->pinned_cap)) {
-		partition_unpin(q->db, p);
+		partition_unpin(resident_of(p)->db, p);
 		return err_nomem(err, "select");
 	}
 	q->pinned[q->pinned_n++] = p;
@@ -70,10 +70,10 @@ enum err_code querier_window_partition(struct db_querier *q, struct querier_sour
 	struct err why;
 
 	*out = NULL;
-	if ((rc = partition_pin(q->db, job->name, job->id, epoch, &p, err)) ||
+	if ((rc = partition_pin(s->db, job->name, job->id, epoch, &p, err)) ||
 		(rc = keep_pinned(q, p, err)))
 		return rc;
-	if ((rc = partition_need_window(q->db, p, s->w, &why)))
+	if ((rc = partition_need_window(s->db, p, s->w, &why)))
 		querier_warn(q, s, &why);
 	if (rc && rc != ERR_CORRUPT && rc != ERR_EXISTS && rc != ERR_UNAVAILABLE)
 		return err_copy(err, &why);
@@ -82,9 +82,9 @@ enum err_code querier_window_partition(struct db_querier *q, struct querier_sour
 	return ERR_OK;
 }
 
-enum err_code select_list_jobs(struct selecting *x, struct window_jobs *j, struct err *err)
+enum err_code select_list_jobs(struct db *db, struct window_jobs *j, struct err *err)
 {
-	while (db_job_at(x->q->db, j->n))
+	while (db_job_at(db, j->n))
 		j->n++;
 	return (j->v = calloc(j->n + 1, sizeof(*j->v))) ? ERR_OK : err_nomem(err, "select");
 }
@@ -130,10 +130,10 @@ enum err_code select_window_has_key(struct selecting *x, uint32_t source, struct
 	enum err_code rc = ERR_OK;
 
 	for (uint32_t i = 0; i < x->jobs[source].n && !rc && !*has; i++) {
-		job = db_job_at(x->q->db, i);
+		job = db_job_at(s->db, i);
 		if (!str_eq(job->name, name))
 			continue;
-		for (uint32_t k = 0; window_epoch_at(x->q->db, s->w, job, k, &span); k++) {
+		for (uint32_t k = 0; window_epoch_at(s->db, s->w, job, k, &span); k++) {
 			if (span.min_ns >= x->q->max_ns || span.max_ns <= x->q->min_ns)
 				continue;
 			rc = part_of(x, source, job, span.epoch, &p, err);
@@ -162,7 +162,7 @@ typedef void (*series_fn)(void *ctx, uint32_t id, struct series *of);
 static void each_series(const struct selecting *x, uint32_t source, const struct bits *ids,
 	size_t from, series_fn each, void *ctx)
 {
-	struct series_index *index = x->q->db->series;
+	struct series_index *index = x->q->sources[source].db->series;
 
 	series_lock_read(index);
 	for (size_t w = from; w < ids->words && w < from + LISTED_WORDS; w++)
@@ -199,7 +199,7 @@ static enum err_code add_epochs(
 	struct window_span span;
 	enum err_code rc = ERR_OK;
 
-	for (uint32_t i = 0; window_epoch_at(x->q->db, s->w, f.job, i, &span) && !rc; i++) {
+	for (uint32_t i = 0; window_epoch_at(s->db, s->w, f.job, i, &span) && !rc; i++) {
 		if (!window_has_rows(x->q, s, f.place.id, span))
 			continue;
 		rc = part_of(x, source, f.job, span.epoch, &f.partition, err);
@@ -269,7 +269,7 @@ static bool add_job(void *ctx, struct job *job)
 
 static enum err_code list_lacking(struct lacking *l, const struct bits *ids, struct err *err)
 {
-	struct series_index *index = l->x->q->db->series;
+	struct series_index *index = l->x->q->sources[l->source].db->series;
 
 	if (!bits_reserve(&l->ids, (uint32_t)(ids->words * 64 - 1)))
 		return err_nomem(err, "select");
@@ -287,7 +287,7 @@ static enum err_code list_lacking(struct lacking *l, const struct bits *ids, str
 static enum err_code keep_clashing(
 	struct lacking *l, const struct job *job, struct str label, struct err *err)
 {
-	struct series_index *index = l->x->q->db->series;
+	struct series_index *index = l->x->q->sources[l->source].db->series;
 	uint32_t last = (uint32_t)(l->ids.words * 64 - 1);
 	struct bits others = { 0 }, without = { 0 };
 	bool ok = bits_reserve(&others, last) && bits_reserve(&without, last);
@@ -311,7 +311,7 @@ static enum err_code keep_clashing(
 static enum err_code ask_job(struct lacking *l, const struct job *job, struct err *err)
 {
 	struct str name = l->m->name, inner = { name.ptr + 7, name.len - 7 };
-	struct series_index *index = l->x->q->db->series;
+	struct series_index *index = l->x->q->sources[l->source].db->series;
 	bool has = false;
 	enum err_code rc;
 
@@ -353,7 +353,7 @@ static enum err_code match_ids(
 	struct selecting *x, uint32_t source, size_t many, struct bits *ids, struct err *err)
 {
 	const struct window *w = x->q->sources[source].w;
-	struct series_index *index = x->q->db->series;
+	struct series_index *index = x->q->sources[source].db->series;
 	enum err_code rc;
 
 	series_lock_read(index);
@@ -388,14 +388,14 @@ static bool is_whole(struct db_querier *q, const struct querier_source *s)
 {
 	const struct window_count *n = &s->w->count;
 	bool whole = !s->deleted_n &&
-		(q->db->o.read_only || !commit_generation(q->db)); /* none failed */
+		(s->db->o.read_only || !commit_generation(s->db)); /* none failed */
 
-	mutex_lock(&q->db->lock);
+	mutex_lock(&s->db->lock);
 	whole &= !s->w->damaged && !window_is_empty(n) &&
 		(q->min_ns <= s->min_ns || q->min_ns < n->min_ns) &&
 		(q->max_ns >= s->max_ns ||
-			(q->max_ns >= n->max_ns && q->max_ns >= atomic_load(&q->db->queued_max_ns)));
-	mutex_unlock(&q->db->lock);
+			(q->max_ns >= n->max_ns && q->max_ns >= atomic_load(&s->db->queued_max_ns)));
+	mutex_unlock(&s->db->lock);
 	return whole;
 }
 
@@ -433,7 +433,7 @@ static bool has_rows(struct db_querier *q, struct querier_source *s, uint32_t id
 
 	if (!job)
 		return numbers_in_window(q, s, id);
-	for (uint32_t i = 0; window_epoch_at(q->db, s->w, job, i, &span); i++)
+	for (uint32_t i = 0; window_epoch_at(s->db, s->w, job, i, &span); i++)
 		if (window_has_rows(q, s, id, span))
 			return true;
 	return false;

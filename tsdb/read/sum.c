@@ -289,7 +289,7 @@ static enum err_code sum_window(struct summing *t, struct querier_source *s, uin
 
 	if (!it)
 		return s->snap ? err_nomem(err, "sum") : ERR_OK;
-	if (!window_clip(t->q->db, s->w, t->p, &min_ns, &max_ns))
+	if (!window_clip(s->db, s->w, t->p, &min_ns, &max_ns))
 		return ERR_OK;
 	key = key_row(id, min_ns + 1);
 	for (store_iter_seek(it, key_str(&key)); store_iter_valid(it) && !rc; store_iter_next(it)) {
@@ -317,7 +317,7 @@ static enum err_code last_in_window(struct summing *t, struct querier_source *s,
 
 	if (!it)
 		return s->snap ? err_nomem(err, "sum") : ERR_OK;
-	if (!window_clip(t->q->db, s->w, t->p, &min_ns, &max_ns))
+	if (!window_clip(s->db, s->w, t->p, &min_ns, &max_ns))
 		return ERR_OK;
 	before = max_ns < INT64_MAX ? max_ns + 1 : max_ns;
 	while (!*found && !rc) { /* each turn goes back a row */
@@ -356,8 +356,11 @@ static enum err_code last_of(struct summing *t, const struct db_series *s, int64
 	return rc;
 }
 
-/* Another epoch has a later row of the type: if a window has both epochs, late rows may be in the
- * newer one. */
+/*
+ * Another epoch has a later row of the type: if a window has both epochs, late rows may be in the
+ * newer one. Members of a union may have rows of any time; of one time that which is listed first
+ * counts, as it does where the greatest is looked for (promql/over_time.c).
+ */
 static enum err_code other_has(const struct summing *t, const struct db_series *s, int64_t min_ns,
 	int64_t max_ns, bool *found, struct err *err)
 {
@@ -373,7 +376,7 @@ static enum err_code other_has(const struct summing *t, const struct db_series *
 
 		look.stats = &stats;
 		look.acc = NULL;
-		rc = last_of(&look, of, of == s ? min_ns : last_ns, max_ns, &any, err);
+		rc = last_of(&look, of, of == s ? min_ns : last_ns - (of < s), max_ns, &any, err);
 		for (uint32_t i = 0; i < stats.headers_n; i++) /* they are not t's */
 			bits_clear(&t->x->headers, stats.headers[i]);
 		if (of != s)
@@ -455,13 +458,16 @@ enum err_code sum_places_begin(struct sum_scratch *x, size_t n, struct err *err)
 static enum err_code sum_sources(struct summing *t, const struct db_series *const *series, size_t n,
 	int64_t min_ns, int64_t max_ns, struct err *err)
 {
+	struct querier_source *v = t->q->sources, *s;
 	struct sum_scratch *x = t->x;
 	enum err_code rc = sum_places_begin(x, n, err);
+	uint32_t member = v[series[0]->places[0].source].member; /* all places are in it */
 
-	for (uint32_t k = 0; k < t->q->sources_n && !rc; k++) {
-		struct querier_source *s = &t->q->sources[k];
+	for (uint32_t at = t->q->members[member].first; at && !rc; at = s->next) {
+		uint32_t k = at - 1;
 		size_t ids_n = 0;
 
+		s = &v[k];
 		if (s->min_ns >= max_ns || s->max_ns <= min_ns)
 			continue;
 		if ((rc = sum_canceled(t, err)) || (rc = sum_places(x, series, n, k, &ids_n, err)))

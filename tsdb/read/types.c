@@ -136,8 +136,8 @@ static enum err_code add_series(
 			rc = add_of_block(q, s, at, l, err);
 			continue;
 		}
-		header = window_types(q->db, q->sources[at->source].w, resident_of(s->partition)->job,
-			s->partition->epoch, at->id);
+		header = window_types(q->sources[at->source].db, q->sources[at->source].w,
+			resident_of(s->partition)->job, s->partition->epoch, at->id);
 		if (header == SERIES_TYPES_MANY)
 			rc = add_from_rows(q, s, at, l, err);
 		else if (header != SYM_NONE && header != before)

@@ -87,6 +87,51 @@ enum err_code range_open_file(const char *path, struct range_reader **out, struc
 	return rc;
 }
 
+static enum err_code files_open(
+	struct range_source *s, const char *path, struct range_reader **out, struct err *err)
+{
+	return range_open_file(path, out, err);
+}
+
+struct range_source range_files = { .open = files_open };
+
+enum err_code range_open(
+	struct range_source *from, const char *path, struct range_reader **out, struct err *err)
+{
+	return from ? from->open(from, path, out, err) : range_open_file(path, out, err);
+}
+
+enum err_code range_read_all(
+	struct range_source *from, const char *path, size_t max, struct buf *out, struct err *err)
+{
+	struct range_reader *r;
+	enum err_code rc;
+
+	if ((rc = range_open(from, path, &r, err)))
+		return rc;
+	if (r->bytes > max)
+		rc = err_set(
+			err, ERR_LIMIT, "%s: has %" PRIu64 " bytes, limit %zu", r->name, r->bytes, max);
+	else if (!buf_reserve(out, (size_t)r->bytes))
+		rc = err_nomem(err, r->name);
+	else if (!r->bytes || !(rc = r->ops->read(r, 0, (size_t)r->bytes, out->ptr + out->len, err)))
+		out->len += (size_t)r->bytes;
+	range_close(r);
+	return rc;
+}
+
+void range_know(struct range_source *from, const char *path, uint64_t bytes, uint64_t hash)
+{
+	if (from && from->know)
+		from->know(from, path, bytes, hash);
+}
+
+void range_forget(struct range_source *from, const char *path)
+{
+	if (from && from->forget)
+		from->forget(from, path);
+}
+
 void range_close(struct range_reader *r)
 {
 	if (r)

@@ -18,6 +18,7 @@
  * buffer of 8 MiB is what the memory budget allows (two of them while one is written out).
  */
 #define WRITE_BUFFER_BYTES (8u << 20)
+#define COPY_BUFFER_BYTES (1u << 20)
 #define PAGE_BYTES (16u << 10)
 #define FILE_BYTES (16u << 20)
 #define OPEN_FILES_MAX 128
@@ -183,10 +184,9 @@ static struct store *make_store(
 	return s;
 }
 
-enum err_code store_open(const char *dir, struct store_cache *cache, const struct store_ops *ops,
-	struct store **out, struct err *err)
+static enum err_code open_made(
+	struct store *s, const char *dir, struct store **out, struct err *err)
 {
-	struct store *s = make_store(dir, cache, ops);
 	enum err_code rc;
 
 	if (!s)
@@ -196,6 +196,24 @@ enum err_code store_open(const char *dir, struct store_cache *cache, const struc
 	else
 		*out = s;
 	return rc;
+}
+
+enum err_code store_open(const char *dir, struct store_cache *cache, const struct store_ops *ops,
+	struct store **out, struct err *err)
+{
+	return open_made(make_store(dir, cache, ops), dir, out, err);
+}
+
+enum err_code store_open_copy(const char *dir, struct store_cache *cache,
+	const struct store_ops *ops, struct store **out, struct err *err)
+{
+	struct store *s = make_store(dir, cache, ops);
+
+	if (s) {
+		leveldb_options_set_write_buffer_size(s->options, COPY_BUFFER_BYTES);
+		leveldb_writeoptions_set_sync(s->write, 0);
+	}
+	return open_made(s, dir, out, err);
 }
 
 enum err_code store_open_shadow(const char *dir, struct store_cache *cache,
@@ -322,6 +340,11 @@ enum err_code store_record_value(
 	return err_set(err, ERR_CORRUPT, "a record's checksum is wrong");
 }
 
+void store_record_seal(struct str key, struct buf *value, uint64_t identity)
+{
+	buf_add_u32be(value, checksum(key, buf_str(value), identity));
+}
+
 struct str store_record_known(struct str record)
 {
 	assert(record.len >= CHECKSUM_BYTES);
@@ -375,7 +398,7 @@ void store_batch_set_identity(struct store_batch *b, uint64_t identity)
 void store_batch_put(struct store_batch *b, struct str key, struct buf *value)
 {
 	assert(key.len);
-	buf_add_u32be(value, checksum(key, buf_str(value), b->identity));
+	store_record_seal(key, value, b->identity);
 	if (buf_failed(value))
 		return;
 	leveldb_writebatch_put(b->b, key.ptr, key.len, value->ptr, value->len);
@@ -410,6 +433,31 @@ void store_batch_append(struct store_batch *to, const struct store_batch *from)
 size_t store_batch_bytes(const struct store_batch *b)
 {
 	return b->bytes;
+}
+
+struct each_put {
+	store_put_fn fn;
+	void *ctx;
+};
+
+static void each_put(
+	void *state, const char *key, size_t key_len, const char *record, size_t record_len)
+{
+	const struct each_put *e = state;
+
+	e->fn(e->ctx, (struct str){ key, key_len }, (struct str){ record, record_len });
+}
+
+static void each_removed(void *state, const char *key, size_t key_len)
+{
+	(void)state, (void)key, (void)key_len; /* nothing is ever removed */
+}
+
+void store_batch_each(const struct store_batch *b, store_put_fn fn, void *ctx)
+{
+	struct each_put e = { fn, ctx };
+
+	leveldb_writebatch_iterate(b->b, &e, each_put, each_removed);
 }
 
 enum err_code store_write(struct store *s, struct store_batch *b, struct err *err)

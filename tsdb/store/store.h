@@ -51,6 +51,10 @@ extern const struct store_ops store_leveldb;
 /* Creates the store if it is missing. ops NULL: store_leveldb. */
 MUST_CHECK enum err_code store_open(const char *dir, struct store_cache *cache,
 	const struct store_ops *ops, struct store **out, struct err *err);
+/* The same for a store that can be made again, one of many: writes do not wait for the disk, and
+ * few of them are kept in memory. */
+MUST_CHECK enum err_code store_open_copy(const char *dir, struct store_cache *cache,
+	const struct store_ops *ops, struct store **out, struct err *err);
 /* Opens an existing store on a full disk: nothing is written to the disk, and all puts are lost
  * when it is closed. */
 MUST_CHECK enum err_code store_open_shadow(const char *dir, struct store_cache *cache,
@@ -87,6 +91,11 @@ MUST_CHECK enum err_code store_record_value(
 struct str store_record_known(struct str record);
 void store_batch_append(struct store_batch *to, const struct store_batch *from);
 size_t store_batch_bytes(const struct store_batch *b);
+/* Each put, in order: key and record. */
+typedef void (*store_put_fn)(void *ctx, struct str key, struct str record);
+void store_batch_each(const struct store_batch *b, store_put_fn fn, void *ctx);
+/* Appends the checksum: the value becomes a record. */
+void store_record_seal(struct str key, struct buf *value, uint64_t identity);
 /* All of it or nothing, synced. After an error it is not known what was stored: close, reopen, and
  * compare. */
 MUST_CHECK enum err_code store_write(struct store *s, struct store_batch *b, struct err *err);

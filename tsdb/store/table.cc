@@ -77,6 +77,15 @@ struct table_iter {
 	struct err err;
 };
 
+/* LevelDB itself never says NotSupported here, so it stands for a place that does not answer. */
+static leveldb::Status read_status(enum err_code rc, const struct err *why)
+{
+	if (range_unreachable(rc))
+		return leveldb::Status::NotSupported(why->msg);
+	return rc == ERR_CORRUPT ? leveldb::Status::Corruption(why->msg) :
+							   leveldb::Status::IOError(why->msg);
+}
+
 leveldb::Status table_file::Read(
 	uint64_t offset, size_t n, leveldb::Slice *result, char *scratch) const
 {
@@ -90,8 +99,7 @@ leveldb::Status table_file::Read(
 		return leveldb::Status::OK();
 	}
 	if ((rc = r->ops->read(r, offset, n, scratch, &err)))
-		return rc == ERR_CORRUPT ? leveldb::Status::Corruption(err.msg) :
-								   leveldb::Status::IOError(err.msg);
+		return read_status(rc, &err);
 	if (n < TABLE_TRAILER_BYTES || scratch[n - TABLE_TRAILER_BYTES] != 0)
 		return leveldb::Status::Corruption("a page that says it is compressed");
 	*result = leveldb::Slice(scratch, n);
@@ -102,7 +110,9 @@ leveldb::Status table_file::Read(
 static enum err_code failed(
 	const leveldb::Status &s, const char *name, const char *where, struct err *err)
 {
-	enum err_code rc = s.IsCorruption() ? ERR_CORRUPT : ERR_IO;
+	enum err_code rc = s.IsCorruption() ? ERR_CORRUPT :
+		s.IsNotSupportedError()         ? ERR_UNAVAILABLE :
+										  ERR_IO;
 	std::string text = s.ToString();
 	size_t colon = text.find(": ");
 	struct str msg = { text.data(), text.size() };
@@ -204,7 +214,7 @@ enum err_code table_open(struct range_reader *r, struct str spare, struct store_
 	t->r = t->file.r = r;
 	if (!(rc = read_tail(r, &t->file.tail, &own)))
 		rc = start(t, cache, &own);
-	if (rc == ERR_NOMEM) {
+	if (rc == ERR_NOMEM || range_unreachable(rc)) {
 		err_set(err, rc, "%s", own.msg);
 	} else if (rc) {
 		rc = start_spare(t, spare, cache, &own, damaged, err);

@@ -11,12 +11,12 @@
  * spare makes all pages readable that are whole.
  *
  * Units:     sizes in bytes.
- * Errors:    ERR_CORRUPT (a checksum, an order), ERR_IO, ERR_NOMEM. Messages of reading begin with
- *            the range reader's name.
- * Ownership: the table takes its range reader over, also when opening fails. Iterators end before
- *            their table; what they show lives until their next step.
- * Threads:   a table by any number; iterators and writers by one at a time.
- * Source:    LevelDB, doc/table_format.md; tsdb/FORMAT.md, "Tables".
+ * Errors:    ERR_CORRUPT (a checksum, an order), ERR_IO, ERR_NOMEM; ERR_UNAVAILABLE (and opening
+ *            ERR_TIMEOUT, ERR_CANCELED): the range reader does not answer. Messages of reading
+ * begin with its name. Ownership: the table takes its range reader over, also when opening fails.
+ * Iterators end before their table; what they show lives until their next step. Threads:   a table
+ * by any number; iterators and writers by one at a time. Source:    LevelDB, doc/table_format.md;
+ * tsdb/FORMAT.md, "Tables".
  */
 #ifndef TSDB_STORE_TABLE_H
 #define TSDB_STORE_TABLE_H
@@ -49,7 +49,8 @@ void table_iter_next(struct table_iter *it);
 bool table_iter_valid(const struct table_iter *it);
 struct str table_iter_key(const struct table_iter *it);
 struct str table_iter_value(const struct table_iter *it);
-/* ERR_OK, or ERR_CORRUPT: damage was passed over since it was opened. */
+/* ERR_OK, or ERR_CORRUPT: damage was passed over since it was opened. ERR_UNAVAILABLE: what could
+ * not be read now was passed over. */
 MUST_CHECK enum err_code table_iter_status(const struct table_iter *it, struct err *err);
 /* One value, appended to *out; ERR_NOT_FOUND (only where the table is whole there). */
 MUST_CHECK enum err_code table_get(

@@ -47,7 +47,7 @@ struct partition {
 	const struct derived *derived; /* stacks of its own: derive.h */
 	const struct named *named; /* names of its own: named.h */
 	const struct partition *base; /* NULL: it has its own symbols */
-	uint32_t index; /* among those in memory */
+	uint32_t index; /* among those in memory, of all databases */
 	uint32_t id; /* of the job, on disk */
 	uint32_t epoch;
 	bool lookup; /* has tables: content can be found, and made */

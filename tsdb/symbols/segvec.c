@@ -20,6 +20,29 @@ void segvec_release(struct segvec *v)
 	segvec_init(v, v->item_bytes);
 }
 
+uint32_t segvec_next(const struct segvec *v, uint32_t id)
+{
+	uint64_t at = id, n = segvec_n(v);
+
+	while (at < n) {
+		struct segvec_place p = segvec_place((uint32_t)at);
+		unsigned char *c = atomic_load_explicit(&v->chunk[p.chunk], memory_order_acquire);
+		const _Atomic uint64_t *there;
+		uint64_t word;
+
+		if (!c) {
+			at += ((uint64_t)1 << p.shift) - p.at;
+			continue;
+		}
+		there = (const _Atomic uint64_t *)(const void *)(c + ((size_t)v->item_bytes << p.shift));
+		word = atomic_load_explicit(&there[p.at >> 6], memory_order_acquire) >> (p.at & 63);
+		if (word)
+			return (uint32_t)(at + (unsigned)__builtin_ctzll(word));
+		at += 64 - (p.at & 63);
+	}
+	return UINT32_MAX;
+}
+
 bool segvec_put(struct segvec *v, uint32_t id, const void *item)
 {
 	struct segvec_place p = segvec_place(id);

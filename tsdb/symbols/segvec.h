@@ -85,6 +85,10 @@ static inline bool segvec_has(const struct segvec *v, uint32_t id)
 	return atomic_load_explicit(&there[p.at >> 6], memory_order_acquire) >> (p.at & 63) & 1;
 }
 
+/* The first id at or after this one whose item was put, or UINT32_MAX. Ids that are far apart cost
+ * little more than near ones. */
+uint32_t segvec_next(const struct segvec *v, uint32_t id);
+
 /* Copies the item in and publishes it. Ids are put once. False: out of memory. */
 bool segvec_put(struct segvec *v, uint32_t id, const void *item);
 

@@ -109,6 +109,9 @@ uint32_t partition_index(const struct partition *p); /* dense, for arrays over p
  * which may be filled at any time. A walk over all ids asks sym_exists for each; ids in rows and
  * symbols are there. */
 bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id);
+/* The first one at or after this id that exists, or SYM_NONE: for walks. Ids may be far apart. Not
+ * of partitions that a query made. */
+uint32_t sym_next(const struct partition *p, enum sym_kind kind, uint32_t id);
 uint32_t sym_nodes_n(const struct partition *p);
 uint32_t sym_functions_n(const struct partition *p);
 uint32_t sym_locations_n(const struct partition *p);

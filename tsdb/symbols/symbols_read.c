@@ -1,3 +1,5 @@
+#include <assert.h>
+
 #include "tsdb/symbols/derive.h"
 #include "tsdb/symbols/named.h"
 #include "tsdb/symbols/partition.h"
@@ -178,6 +180,12 @@ bool sym_exists(const struct partition *p, enum sym_kind kind, uint32_t id)
 	if (p->named && kind == SYM_FUNCTION && named_function_at(p->named, id))
 		return true;
 	return segvec_has(&shared(p)->vec[kind], id);
+}
+
+uint32_t sym_next(const struct partition *p, enum sym_kind kind, uint32_t id)
+{
+	assert(!p->base);
+	return segvec_next(&p->vec[kind], id);
 }
 
 bool sym_key_eq(const void *ctx, const void *key, uint32_t id)

@@ -35,6 +35,8 @@ route_fn api_relabel_steps;
 route_fn api_targets_profile;
 /* status.c */
 route_fn api_buildinfo, api_runtimeinfo, api_config, api_flags, api_tsdb;
+/* cluster.c */
+route_fn api_cluster;
 /* admin.c */
 route_fn api_delete_series, api_snapshot, api_accept_losses;
 /* ingest.c */

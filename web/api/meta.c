@@ -217,7 +217,8 @@ static enum err_code count_windows(struct counting *c, struct err *err)
 	for (size_t i = 0; i < c->n; i++)
 		c->windows_only &= !is_typed(&c->matches[i]);
 	c->counts.limit = c->view->limit < UINT32_MAX ? c->view->limit : 0;
-	db_counts_each(c->windows, c->counts.label, add_many, c);
+	if ((rc = db_counts_each(c->windows, c->counts.label, add_many, c, err)))
+		return rc;
 	c->counts.known = is_known;
 	c->counts.known_ctx = c;
 	return c->rc ? err_copy(err, &c->err) : ERR_OK;

@@ -6,6 +6,7 @@
 
 #include "base/hidden.h"
 #include "base/quote.h"
+#include "scrape/manager.h"
 #include "scrape/targets_explain.h"
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
@@ -98,13 +99,16 @@ static void write_profile(struct json *j, const struct explained_profile *p)
 	json_key(j, "profile");
 	json_str(j, p->profile);
 	json_key(j, "keep");
-	json_bool(j, p->end != EXPLAINED_DROPPED);
+	json_bool(j, p->end != EXPLAINED_DROPPED && p->end != EXPLAINED_ELSEWHERE);
 	if (p->end == EXPLAINED_DROPPED) {
 		json_key(j, "droppedBy");
 		json_u64(j, p->dropped_by);
 	} else if (p->end == EXPLAINED_REFUSED) {
 		json_key(j, "error");
 		json_str(j, p->error);
+	} else if (p->end == EXPLAINED_ELSEWHERE) {
+		json_key(j, "shard");
+		json_u64(j, p->shard);
 	} else {
 		json_key(j, "labels");
 		api_labels(j, p->labels);
@@ -142,8 +146,8 @@ static void write_explanation(struct http_out *out, const struct explanation *e,
 	api_end(&j, NULL, 0, NULL, 0);
 }
 
-static enum err_code explain(const struct config *c, struct str pool, struct str labels_text,
-	struct arena *a, struct explanation *out, struct err *err)
+static enum err_code explain(const struct config *c, struct shard shard, struct str pool,
+	struct str labels_text, struct arena *a, struct explanation *out, struct err *err)
 {
 	struct labels labels;
 	enum err_code rc;
@@ -156,7 +160,7 @@ static enum err_code explain(const struct config *c, struct str pool, struct str
 		return rc;
 	for (size_t i = 0; c && i < c->scrape_n; i++)
 		if (str_eq(c->scrape[i].job_name, pool))
-			return targets_explain(&c->scrape[i], labels, a, out, err);
+			return targets_explain(&c->scrape[i], shard, labels, a, out, err);
 	return err_set(
 		err, ERR_INVALID, "error getting scrape config: scrape pool %s not found", QUOTED(pool));
 }
@@ -166,8 +170,8 @@ void api_relabel_steps(struct web *w, struct http_in *in, struct http_out *out)
 	struct config *c = w->o.config(w->o.ctx);
 	struct explanation e;
 	struct err err;
-	enum err_code rc = explain(
-		c, http_param(in, "scrapePool"), http_param(in, "labels"), &in->arena, &e, &err);
+	enum err_code rc = explain(c, scrape_manager_shard(w->o.manager), http_param(in, "scrapePool"),
+		http_param(in, "labels"), &in->arena, &e, &err);
 
 	if (rc)
 		api_fail(out, rc, &err);

@@ -357,6 +357,13 @@ static void add_page(
 	buf_release(&token);
 }
 
+static void end_rules(const struct web *w, struct json *j)
+{
+	struct str warning = str_of(w->o.rules_warning ? w->o.rules_warning : "");
+
+	api_end(j, &warning, warning.len > 0, NULL, 0);
+}
+
 static void answer_rules(struct web *w, struct http_in *in, struct http_out *out, struct asked *a)
 {
 	struct rules_snapshot s;
@@ -377,7 +384,7 @@ static void answer_rules(struct web *w, struct http_in *in, struct http_out *out
 	json_object(&j);
 	add_page(&j, &s, first, a);
 	json_object_end(&j);
-	api_end(&j, NULL, 0, NULL, 0);
+	end_rules(w, &j);
 out:
 	release_snapshot(&s);
 }
@@ -415,7 +422,7 @@ void api_alerts(struct web *w, struct http_in *in, struct http_out *out)
 				add_alert(&j, &s.groups[i].rules[k].alerts[n]);
 	json_array_end(&j);
 	json_object_end(&j);
-	api_end(&j, NULL, 0, NULL, 0);
+	end_rules(w, &j);
 	release_snapshot(&s);
 }
 

@@ -140,6 +140,8 @@ static const char *state_name(enum db_state s)
 static void write_block(struct json *j, const struct db_block_status *b)
 {
 	json_object(j);
+	if (b->shard)
+		write_text(j, "shard", b->shard);
 	write_text(j, "ulid", b->ulid);
 	write_count(j, "level", b->level);
 	json_key(j, "minTime");
@@ -163,6 +165,10 @@ static void write_loss(struct json *j, const struct loss *l)
 
 	loss_print(l, &text);
 	json_object(j);
+	if (l->shard.len) {
+		json_key(j, "shard");
+		json_str(j, l->shard);
+	}
 	write_count(j, "number", l->number);
 	write_text(j, "what", loss_name(l->what));
 	json_key(j, "where");

@@ -84,6 +84,10 @@ static void write_dropped(struct json *j, const struct scrape_snapshot *s, bool 
 		api_labels(j, s->dropped[i].discovered);
 		json_key(j, "scrapePool");
 		json_str(j, s->dropped[i].pool);
+		if (s->dropped[i].reason.len) { /* our own: another shard */
+			json_key(j, "reason");
+			json_str(j, s->dropped[i].reason);
+		}
 		json_object_end(j);
 	}
 	json_array_end(j);

@@ -179,57 +179,24 @@ static enum err_code add_address(
 	return ERR_OK;
 }
 
-static enum err_code add_partition(struct binaries *b, const struct partition *p, struct err *err)
-{
-	uint32_t n = sym_locations_n(p), at = MAP_NONE;
-	enum err_code rc;
-
-	if (!sym_has_bare(p))
-		return ERR_OK;
-	if (b->of_mapping_n)
-		memset(b->of_mapping, 0, b->of_mapping_n * sizeof(*b->of_mapping));
-	for (uint32_t i = 0; i < n; i++) {
-		const struct sym_location *l;
-
-		if (!sym_exists(p, SYM_LOCATION, i))
-			continue;
-		l = sym_location(p, i);
-		if (l->lines_n || l->mapping == SYM_NONE)
-			continue;
-		if ((rc = known_binary_of(b, p, l->mapping, &at, err)))
-			return rc;
-		if (at != MAP_NONE &&
-			(rc = add_address(b, at, sym_mapping(p, l->mapping)->offset + l->address, err)))
-			return rc;
-	}
-	return ERR_OK;
-}
-
-static enum err_code visit(void *ctx, const struct db_series *s, struct err *err)
+static enum err_code take(
+	void *ctx, const struct partition *p, const struct sym_location *l, struct err *err)
 {
 	struct binaries *b = ctx;
-	size_t at = partition_index(s->partition);
-	bool *grown;
+	uint32_t at;
+	enum err_code rc;
 
-	if (at >= b->seen_n) {
-		if (!(grown = arena_array(b->a, bool, at * 2 + ROOM_FIRST)))
-			return arena_fail(b->a, "partitions", err);
-		if (b->seen_n)
-			memcpy(grown, b->seen, b->seen_n * sizeof(*grown));
-		b->seen = grown;
-		b->seen_n = at * 2 + ROOM_FIRST;
-	}
-	if (b->seen[at])
-		return ERR_OK;
-	b->seen[at] = true;
-	return add_partition(b, s->partition, err);
+	if (p != b->walked && b->of_mapping_n)
+		memset(b->of_mapping, 0, b->of_mapping_n * sizeof(*b->of_mapping));
+	b->walked = p;
+	if ((rc = known_binary_of(b, p, l->mapping, &at, err)) || at == MAP_NONE)
+		return rc;
+	return add_address(b, at, sym_mapping(p, l->mapping)->offset + l->address, err);
 }
 
 enum err_code binaries_add_profiles(struct binaries *b, struct db_querier *q, struct err *err)
 {
-	const struct db_visitor v = { .take = visit, .ctx = b };
-
-	return db_visit_series(q, DB_PROFILES, NULL, 0, &v, err);
+	return db_visit_bare(q, take, b, err);
 }
 
 /* ---- order ---- */

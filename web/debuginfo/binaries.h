@@ -40,8 +40,7 @@ struct binaries {
 	size_t addresses_n;
 	bool cut; /* there are more binaries */
 	bool uncounted; /* more addresses: numbers are too small */
-	bool *seen; /* partitions */
-	size_t seen_n;
+	const struct partition *walked;
 	uint32_t *of_mapping; /* of the partition that is walked: 0 not known yet, else 1 + a binary */
 	size_t of_mapping_n;
 };

@@ -2,23 +2,6 @@
 
 #include "tsdb/debuginfo/elf/elf.h"
 
-#define GNU_BYTES_MAX 20 /* 40 digits */
-
-static void set_gnu(struct debuginfo_id *id, struct str bytes)
-{
-	static const char digits[] = "0123456789abcdef";
-	char text[2 * GNU_BYTES_MAX];
-
-	if (!bytes.len || bytes.len > GNU_BYTES_MAX)
-		return;
-	for (size_t i = 0; i < bytes.len; i++) {
-		text[2 * i] = digits[(unsigned char)bytes.ptr[i] >> 4];
-		text[2 * i + 1] = digits[(unsigned char)bytes.ptr[i] & 15];
-	}
-	if (debuginfo_id_init(id, DEBUGINFO_GNU, (struct str){ text, 2 * bytes.len }, NULL))
-		id->len = 0;
-}
-
 enum err_code debuginfo_file_ids(
 	struct str head, struct debuginfo_id *gnu, struct debuginfo_id *go, struct err *err)
 {
@@ -31,7 +14,7 @@ enum err_code debuginfo_file_ids(
 		head.len = FILE_HEAD_BYTES_MAX;
 	if ((rc = elf_open(head, &e, err)))
 		return rc;
-	set_gnu(gnu, elf_build_id(e));
+	(void)!debuginfo_id_of_bytes(gnu, DEBUGINFO_GNU, elf_build_id(e));
 	text = elf_go_build_id(e);
 	if (text.len && debuginfo_id_init(go, DEBUGINFO_GO, text, NULL))
 		go->len = 0;

@@ -1,8 +1,8 @@
 /*
  * Uploads of debug data that were announced, and those that are under way: which may begin.
  *
- * Whoever was told to upload a file has some minutes for it, and meanwhile nobody else is told so:
- * a binary runs on many machines, and each of them asks.
+ * A binary runs on many machines, and each of them asks. The server says yes to one, which has some
+ * minutes for its upload, and no to the others meanwhile.
  *
  * Errors:  ERR_LIMIT: this address has too many under way; ERR_UNAVAILABLE: there are too many.
  * Threads: any; no call waits.

@@ -54,7 +54,7 @@ static enum err_code read_profile(struct collecting *c, struct err *err)
 	return ERR_OK;
 }
 
-/* Another profile of this series and time is stored: this one stands a nanosecond later. */
+/* If another profile of this series and time is stored, this one gets the next nanosecond. */
 static enum err_code store(struct collecting *c, struct err *err)
 {
 	const struct received as_sent = c->profile;

@@ -63,7 +63,8 @@ static int64_t unit_of(int64_t ns)
 
 /*
  * Processes of one service have one series, and times in seconds are soon the same. So such a
- * profile stands within its last second, where its bytes say: sent again it is the same row.
+ * profile gets a time within its last second, which its bytes choose: sent again it is the same
+ * row.
  */
 static void spread(struct ingest *g, struct str raw)
 {

@@ -1,5 +1,5 @@
 /*
- * Multipart: the parts of a multipart/form-data body, where they stand in it.
+ * Multipart: finds the parts of a multipart/form-data body, and copies none.
  *
  * Errors:    ERR_INVALID (what is wrong, at which part), ERR_LIMIT.
  * Ownership: parts point into the body and the Content-Type.

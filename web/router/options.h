@@ -1,14 +1,74 @@
 /*
  * Options of the server: web_open takes them, every handler sees them.
  *
+ * Units:     nanoseconds, bytes; costs in the currency of the configured prices.
  * Ownership: what the options point to outlives the server.
  * Threads:   constant; the callbacks are called from workers.
  */
 #ifndef WEB_ROUTER_OPTIONS_H
 #define WEB_ROUTER_OPTIONS_H
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/self/flags.h"
+#include "base/str.h"
+
+/* ---- the bucket and its shards as this server sees them, for status/cluster ---- */
+
+struct cluster_shard_view { /* a shard that is queried */
+	struct str name, host;
+	/* "running", "late", "stopped", "failing": its last round; "unread": there was none; "own": it
+	 * is a database of this process, and the rest is empty. */
+	const char *state;
+	bool own, late, stopped;
+	int64_t through_ns; /* all rows until then are here; 0: nothing was read yet */
+	int64_t lag_ns; /* how long ago that is; -1: not known, or the shard stopped */
+	uint64_t windows, segments, blocks, bytes;
+	uint64_t missing; /* objects that the manifest names and the bucket lacks */
+	struct str error; /* of the last round; "": it was well */
+};
+
+struct cluster_publish_view { /* what this server puts into the bucket */
+	struct str name;
+	const char *state; /* "waiting", "running", "away", "fenced"; NULL: it does not publish */
+	uint64_t generation;
+	int64_t through_ns, lag_ns; /* 0, -1: not known */
+	uint64_t waiting_blocks, waiting_bytes;
+	uint64_t blocks, windows, segments, bytes, kept; /* that its manifest names */
+	uint64_t gone; /* objects that are to be removed */
+	uint64_t failures;
+	struct str last_error; /* "": none since it last worked */
+};
+
+struct cluster_cache_view { /* of objects that are read in the bucket */
+	bool there;
+	uint64_t from_memory, from_disk, from_bucket; /* pages, by where they were */
+	uint64_t bytes, bytes_max; /* on disk */
+	uint64_t damaged_pages;
+	struct str off; /* why the disk takes no pages now; "": it does */
+	struct str down; /* the bucket's last answer to a read, if it was none; "": it was well */
+};
+
+struct cluster_request_view {
+	const char *kind; /* "get", "put" ... */
+	uint64_t requests, sent_bytes, received_bytes; /* since the start */
+};
+#define CLUSTER_KINDS_MAX 8
+
+struct cluster_view {
+	const char *mode; /* "server", "query", "compact" */
+	struct str bucket; /* its name; "": there is none, and no more is said */
+	struct cluster_publish_view shard;
+	struct cluster_shard_view *shards; /* ascending by name */
+	size_t shards_n;
+	bool has_shards; /* a query node, even where it has found none yet */
+	struct cluster_cache_view cache;
+	struct cluster_request_view requests[CLUSTER_KINDS_MAX]; /* of this process */
+	size_t requests_n;
+	double requests_cost; /* of these requests */
+	double requests_cost_day; /* at this rate; negative: too early to say */
+	double storage_cost_month; /* of what the shards above have in the bucket */
+};
 
 struct config;
 struct db;
@@ -57,6 +117,9 @@ struct web_options {
 	 * URL. NULL: there are no rules.
 	 */
 	struct rule_manager *(*rules)(void *ctx);
+	const char *rules_warning; /* why rules do not run here, for their pages; NULL: they do */
+	/* For status/cluster; texts and arrays are in the arena. NULL: there is no bucket. */
+	enum err_code (*cluster)(void *ctx, struct arena *a, struct cluster_view *out, struct err *err);
 	/* Last reload: ok and when, for metrics and runtimeinfo. */
 	void (*reload_state)(void *ctx, bool *ok, int64_t *at_ns);
 };

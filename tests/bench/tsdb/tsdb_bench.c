@@ -61,7 +61,7 @@ enum err_code bench_blocks_open(const char *data, struct bench_blocks *out, stru
 
 		if (!path || !ulid_parse(names[i], &ulid))
 			continue;
-		if ((rc = block_open(path, out->cache, &out->v[out->n], &damaged, err)))
+		if ((rc = block_open(path, NULL, out->cache, &out->v[out->n], &damaged, err)))
 			return rc;
 		out->n++;
 		if (damaged.code)

@@ -172,7 +172,7 @@ TEST(gauges_are_rounded_once)
 	at(&w, 30, "merge(hide(goroutine[1m], 'main'))", "{} count 9 of 12: g 8, f 1");
 	at(&w, 30, "merge(focus(merge by (pod) (goroutine[1m]), 'f'))", "{} count 1 of 12: main;f 1");
 	at(&w, 30, "flat by (function) (callees(goroutine[1m], 'f|g'))",
-		"{function=\"g\"} 8\n{function=\"f\"} 1");
+		"{function=\"f\"} 1\n{function=\"g\"} 8");
 	at(&w, 30, "total(merge(ignore(goroutine[1m], 'g')))", "{} 1");
 	world_close(&w);
 }

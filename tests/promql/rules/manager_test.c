@@ -3,6 +3,7 @@
  * notifier_send is the test's own.
  */
 #include <math.h>
+#include <unistd.h>
 
 #include "promql/rules/manager_internal.h"
 #include "promql/rules/notify/notifier.h"
@@ -29,10 +30,10 @@ struct stage {
 	struct rule_manager *m;
 };
 
-static bool start_manager(struct stage *s)
+static bool start_manager(struct stage *s, struct db *db)
 {
 	const struct rule_manager_options o = { .engine = s->w.engine,
-		.db = s->w.db,
+		.db = db,
 		.notifier = &s->notifier,
 		.external_url = "http://epi:7272/",
 		.resend_delay_ns = NS_PER_MIN,
@@ -53,7 +54,7 @@ static bool open_stage(struct stage *s)
 		return false;
 	/* The manager ends series by the clock. */
 	s->w.t0 = (clock_now_ns() / NS_PER_MIN - 20) * NS_PER_MIN;
-	return start_manager(s);
+	return start_manager(s, s->w.db);
 }
 
 static void close_stage(struct stage *s)
@@ -269,7 +270,7 @@ TEST(a_restart_keeps_the_pending_time)
 	turn(&s, 10);
 	turn(&s, 70);
 	rule_manager_close(s.m);
-	REQUIRE(start_manager(&s));
+	REQUIRE(start_manager(&s, s.w.db));
 	apply(&s, one_alert);
 	turn(&s, 100); /* 60 s were spent, 30 s are the outage: 60 s are left */
 	at(&s.w, 100, "ALERTS_FOR_STATE - time()", "{alertname=\"High\", job=\"a\"} -60");
@@ -292,7 +293,7 @@ TEST(a_restart_takes_up_no_time_that_is_none)
 		put(&s, "__name__=ALERTS_FOR_STATE,alertname=High,job=a", 1 + (int)i, values[i]);
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		rule_manager_close(s.m);
-		REQUIRE(start_manager(&s));
+		REQUIRE(start_manager(&s, s.w.db));
 		apply(&s, one_alert);
 		group_evaluate(&s.m->groups[0], s.w.t0 + (1 + (int64_t)i) * NS_PER_S);
 		CHECK_INT(alert_state_at(s.m->groups[0].rules[0].alerts, 0)->active_at_ns,
@@ -412,5 +413,46 @@ TEST(threads_take_turns)
 	CHECK_OK(rule_manager_apply(s.m, set, (struct labels){ 0 }, &err), &err);
 	rule_set_unref(set);
 	arena_release(&a);
+	close_stage(&s);
+}
+
+static uint64_t turns_of(struct stage *s)
+{
+	struct rules_snapshot snap;
+	struct arena a;
+	struct err err;
+	uint64_t n = 0;
+
+	arena_init(&a, 0);
+	if (!rule_manager_snapshot(s->m, &a, &snap, &err)) {
+		n = snap.groups[0].iterations;
+		rules_snapshot_release(&snap);
+	}
+	arena_release(&a);
+	return n;
+}
+
+TEST(without_a_database_it_rests)
+{
+	static const struct rules_load l = { .interval_ns = 50 * NS_PER_MS };
+	struct rule_set *set;
+	struct stage s;
+	struct err err;
+
+	REQUIRE(open_stage(&s));
+	rule_manager_close(s.m);
+	REQUIRE(start_manager(&s, NULL));
+	REQUIRE_OK(rule_set_load_text(
+		"f", STR("groups:\n- {name: a, rules: [{record: ra, expr: '1'}]}\n"), &l, &set, &err),
+		&err);
+	REQUIRE_OK(rule_manager_apply(s.m, set, (struct labels){ 0 }, &err), &err);
+	/* several turns would have come */
+	usleep(300000);
+	CHECK_INT(turns_of(&s), 0);
+	rule_manager_begin(s.m, s.w.db);
+	CHECK(WAIT_FOR(turns_of(&s) > 0));
+	CHECK_OK(rule_manager_apply(s.m, set, (struct labels){ 0 }, &err), &err);
+	rule_set_unref(set);
+	ask(&s.w, (struct query_options){ .t_ns = clock_now_ns() }, "ra", "ra 1");
 	close_stage(&s);
 }

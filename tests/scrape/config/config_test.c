@@ -1,16 +1,8 @@
-#include "scrape/config/config.h"
-
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "tests/check.h"
-
-static enum err_code load(const char *text, struct config **out, struct err *err)
-{
-	*out = NULL;
-	return config_load_text("c.yml", STR("/etc/epimetheus"), str_of(text), out, err);
-}
+#include "tests/scrape/config/refused.h"
 
 /* Each is refused with exactly this message. */
 /* clang-format off */
@@ -138,17 +130,7 @@ static const char *const refused_rows[][2] = {
 
 TEST(refused)
 {
-	struct config *c;
-	struct err err;
-
-	for (size_t i = 0; i < sizeof(refused_rows) / sizeof(refused_rows[0]); i++) {
-		if (load(refused_rows[i][0], &c, &err) == ERR_OK) {
-			CHECK_FAIL("row %zu is accepted, want %s", i, refused_rows[i][1]);
-			config_unref(c);
-		} else if (strcmp(err.msg, refused_rows[i][1]) != 0) {
-			CHECK_FAIL("row %zu: \"%s\", want \"%s\"", i, err.msg, refused_rows[i][1]);
-		}
-	}
+	refuse_each(refused_rows, sizeof(refused_rows) / sizeof(refused_rows[0]));
 }
 
 TEST(alerting)

@@ -258,7 +258,7 @@ static bool bed_open(struct bed *t)
 	if (!world_open(&t->w, 7, 1, 3))
 		return false;
 	CHECK_OK(world_write(&t->w, &o, &meta, &err), &err);
-	CHECK_OK(block_open(t->w.block, NULL, &b, &damaged, &err), &err);
+	CHECK_OK(block_open(t->w.block, NULL, NULL, &b, &damaged, &err), &err);
 	if (!b)
 		return false;
 	read_all(b, &t->whole);
@@ -283,7 +283,7 @@ static void check_damaged(struct bed *t, const char *file, size_t at, bool verif
 	struct said now = { 0 };
 	struct block *b = NULL;
 	struct err err = { 0 }, damaged;
-	enum err_code rc = block_open(t->w.block, NULL, &b, &damaged, &err);
+	enum err_code rc = block_open(t->w.block, NULL, NULL, &b, &damaged, &err);
 
 	if (rc) {
 		if (!is_damage(rc))
@@ -367,7 +367,7 @@ TEST(copies_make_up_for_what_is_damaged)
 
 		f->ptr[at] ^= 4;
 		put_file(&t, cases[i].file, cases[i].at ? f->len : 0);
-		CHECK_OK(block_open(t.w.block, NULL, &b, &damaged, &err), &err);
+		CHECK_OK(block_open(t.w.block, NULL, NULL, &b, &damaged, &err), &err);
 		if (b) {
 			read_all(b, &now);
 			CHECK_INT(now.n, t.whole.n);
@@ -392,7 +392,7 @@ TEST(rows_that_are_gone_are_told)
 
 	REQUIRE(bed_open(&t));
 	CHECK(!unlink(path_of(&t, "rows.ldb")));
-	REQUIRE_OK(block_open(t.w.block, NULL, &b, &damaged, &err), &err);
+	REQUIRE_OK(block_open(t.w.block, NULL, NULL, &b, &damaged, &err), &err);
 	snprintf(want, sizeof(want), "%s: No such file or directory", path_of(&t, "rows.ldb"));
 	CHECK_STR(str_of(damaged.msg), want);
 	CHECK(!block_has_raw(b));
@@ -409,7 +409,7 @@ static bool opens_as_whole(struct world *w, struct err *err)
 	struct err damaged;
 	bool whole;
 
-	if (block_open(w->block, NULL, &b, &damaged, err))
+	if (block_open(w->block, NULL, NULL, &b, &damaged, err))
 		return false;
 	whole = damaged.code == ERR_OK;
 	if (whole && block_verify(b, NULL, NULL, err))

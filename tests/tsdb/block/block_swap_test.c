@@ -149,7 +149,7 @@ static void check_verify(struct swaps *s, unsigned hurt, const char *what)
 	for (size_t i = 0; i < BLOCKS_N; i++) {
 		struct err damaged = { 0 };
 		struct block *b = NULL;
-		bool sick = block_open(below(s, s->block[i]), NULL, &b, &damaged, NULL) != ERR_OK ||
+		bool sick = block_open(below(s, s->block[i]), NULL, NULL, &b, &damaged, NULL) != ERR_OK ||
 			damaged.code || block_verify(b, NULL, NULL, NULL);
 
 		if (sick != (hurt >> i & 1))
@@ -249,7 +249,8 @@ TEST(a_file_of_another_block_is_named)
 
 		swaps_reset(&s);
 		put(&s, 1, 0, cases[i].file);
-		CHECK_INT(block_open(dir, NULL, &b, &damaged, &err), cases[i].opens ? ERR_OK : ERR_CORRUPT);
+		CHECK_INT(
+			block_open(dir, NULL, NULL, &b, &damaged, &err), cases[i].opens ? ERR_OK : ERR_CORRUPT);
 		snprintf(want, sizeof(want), cases[i].said, dir, s.block[1] + strlen("blocks/"));
 		CHECK_STR(str_of(b ? damaged.msg : err.msg), want);
 		if (b) {
@@ -273,7 +274,7 @@ TEST(the_spare_of_another_block_is_not_used)
 	REQUIRE(swaps_open(&s));
 	swaps_reset(&s);
 	put(&s, 2, 0, "spare");
-	REQUIRE_OK(block_open(below(&s, s.block[0]), NULL, &b, &damaged, &s.w.f.err), &s.w.f.err);
+	REQUIRE_OK(block_open(below(&s, s.block[0]), NULL, NULL, &b, &damaged, &s.w.f.err), &s.w.f.err);
 	CHECK_INT(damaged.code, ERR_OK);
 	CHECK(block_spare(b, &damaged) == NULL);
 	CHECK_INT(damaged.code, ERR_CORRUPT);

@@ -17,7 +17,7 @@ static bool setup(struct world *w, uint64_t seed, const struct world_options *o,
 		return false;
 	}
 	CHECK_OK(world_write(w, o, &meta, &err), &err);
-	CHECK_OK(block_open(w->block, NULL, b, &damaged, &err), &err);
+	CHECK_OK(block_open(w->block, NULL, NULL, b, &damaged, &err), &err);
 	CHECK_INT(damaged.code, ERR_OK);
 	return err.msg[0] == '\0';
 }
@@ -405,7 +405,7 @@ TEST(names_and_values)
 	}
 	CHECK_OK(block_writer_finish(to, &meta, &err), &err);
 	block_writer_close(to);
-	REQUIRE_OK(block_open(w.block, NULL, &b, &damaged, &err), &err);
+	REQUIRE_OK(block_open(w.block, NULL, NULL, &b, &damaged, &err), &err);
 	CHECK_OK(block_label_names(b, add_name, &n, &err), &err);
 	CHECK(str_eq(buf_str(&n.text), (struct str){ "0:4 a:2 a\0:1 a\0b:1 ", 19 }));
 	buf_clear(&n.text);
@@ -493,7 +493,7 @@ TEST(verify_finds_what_does_not_add_up)
 	CHECK_OK(block_writer_rollup(to, 0, step_ns, buf_str(&rollup), &err), &err);
 	CHECK_OK(block_writer_finish(to, &meta, &err), &err);
 	block_writer_close(to);
-	REQUIRE_OK(block_open(w.block, NULL, &b, &damaged, &err), &err);
+	REQUIRE_OK(block_open(w.block, NULL, NULL, &b, &damaged, &err), &err);
 	snprintf(want, sizeof(want), "block %s: 2 findings", w.block);
 	CHECK_ERR(block_verify(b, count, &all, &err), &err, ERR_CORRUPT, want);
 	CHECK_STR(buf_str(&all),
@@ -522,7 +522,7 @@ TEST(raw_rows_can_be_dropped)
 	block_close(b);
 	snprintf(path, sizeof(path), "%s/rows.ldb", w.block);
 	CHECK_OK(fs_posix.ops->unlink(&fs_posix, path, &err), &err);
-	REQUIRE_OK(block_open(w.block, NULL, &b, &damaged, &err), &err);
+	REQUIRE_OK(block_open(w.block, NULL, NULL, &b, &damaged, &err), &err);
 	CHECK_INT(damaged.code, ERR_OK);
 	CHECK(!block_has_raw(b));
 	CHECK_OK(block_verify(b, finding, NULL, &err), &err);
@@ -586,7 +586,7 @@ TEST(many_blocks_open_at_once)
 	REQUIRE_OK(world_write(&w, &whole, &meta, &err), &err);
 	began = clock();
 	for (int i = 0; i < 200; i++)
-		CHECK_OK(block_open(w.block, cache, &b[i], &damaged, &err), &err);
+		CHECK_OK(block_open(w.block, NULL, cache, &b[i], &damaged, &err), &err);
 	CHECK(clock() - began < 10 * CLOCKS_PER_SEC); /* of the processor */
 	printf("  200 blocks open in %d ms\n", (int)((clock() - began) * 1000 / CLOCKS_PER_SEC));
 	for (int i = 0; i < 200; i++)

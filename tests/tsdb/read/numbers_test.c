@@ -361,7 +361,7 @@ static void verify_blocks(struct fixture *f)
 		if (!v[i].ulid[0])
 			continue;
 		snprintf(path, sizeof(path), "%s/blocks/%s", f->dir, v[i].ulid);
-		REQUIRE_OK(block_open(path, cache, &b, NULL, &f->err), &f->err);
+		REQUIRE_OK(block_open(path, NULL, cache, &b, NULL, &f->err), &f->err);
 		CHECK_OK(block_verify(b, NULL, NULL, &f->err), &f->err);
 		block_close(b);
 	}

@@ -9,6 +9,7 @@ struct memory {
 	struct range_reader r;
 	const char *bytes;
 	int reads, fail_from; /* the read from which on all fail; 0: none */
+	enum err_code fail_with; /* ERR_OK: ERR_IO */
 	int closed;
 	uint64_t expected_from, expected_n; /* the last time */
 };
@@ -19,7 +20,7 @@ static inline enum err_code memory_read(
 	struct memory *m = (struct memory *)r;
 
 	if (m->fail_from && m->reads + 1 >= m->fail_from)
-		return err_set(err, ERR_IO, "%s: no reading today", r->name);
+		return err_set(err, m->fail_with ? m->fail_with : ERR_IO, "%s: no reading today", r->name);
 	m->reads++;
 	if (offset > r->bytes || n > r->bytes - offset)
 		return err_set(err, ERR_CORRUPT, "%s: ends too early", r->name);

@@ -489,3 +489,25 @@ TEST(nodes_are_loaded_together_as_one_by_one)
 	partition_close(one);
 	partition_close(all);
 }
+
+/* A walk finds what is there, in order, wherever chunks and words of bits end. */
+TEST(a_walk_finds_ids_that_are_far_apart)
+{
+	static const uint32_t ids[] = { 0, 1, 62, 63, 64, 65, 127, 128, 255, 256, 1000, 4095, 4096,
+		70000, 70063, 70064, 1048575, 1048576, 9000000 };
+	struct segvec v;
+	uint32_t at = 0;
+
+	segvec_init(&v, sizeof(uint32_t));
+	CHECK_INT(segvec_next(&v, 0), UINT32_MAX);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++) {
+		CHECK(segvec_put(&v, ids[i], &ids[i]));
+		CHECK_INT(segvec_next(&v, ids[i]), ids[i]);
+		CHECK_INT(segvec_next(&v, ids[i] + 1), UINT32_MAX);
+	}
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++, at++) {
+		at = segvec_next(&v, at);
+		CHECK_INT(at, ids[i]);
+	}
+	segvec_release(&v);
+}

@@ -94,9 +94,11 @@ static const char config_text[] =
 	"  - targets: ['127.0.0.1:1', 'drop:1']\n"
 	"    labels: {zone: a}\n";
 
+static struct shard shard; /* of the next start */
+
 static void start(void)
 {
-	struct scrape_manager_options m = { .sink = &sink, .workers = 1 };
+	struct scrape_manager_options m = { .sink = &sink, .workers = 1, .shard = shard };
 	struct web_options w = { .listen_address = "127.0.0.1:0",
 		.enable_ingest = true,
 		.flags = flags,
@@ -472,6 +474,28 @@ TEST(a_query_laid_out)
 }
 
 /* ---- targets and status ---- */
+
+TEST(targets_of_other_shards_are_dropped_with_the_reason)
+{
+	unsigned owner = shard_of(STR("quiet"), STR("127.0.0.1:1"), 3);
+	struct buf want = { 0 };
+
+	shard = (struct shard){ (owner + 1) % 3, 3 };
+	start();
+	shard = (struct shard){ 0 };
+	CHECK(WAIT_FOR((get("/api/v1/targets"),
+		str_find(buf_str(&f.r.body), STR("\"droppedTargetCounts\":{\"quiet\":2}")) >= 0)));
+	CHECK(str_find(buf_str(&f.r.body), STR("\"activeTargets\":[]")) > 0);
+	buf_printf(&want, "\"scrapePool\":\"quiet\",\"reason\":\"shard %u of 3 scrapes it\"}", owner);
+	CHECK(str_find(buf_str(&f.r.body), buf_str(&want)) > 0);
+	/* what a rule drops is no shard's */
+	CHECK(str_find(buf_str(&f.r.body), STR("\"scrapePool\":\"quiet\"}")) > 0);
+	get("/metrics");
+	CHECK(str_find(buf_str(&f.r.body),
+		STR("epimetheus_scrape_pool_targets_of_other_shards{scrape_pool=\"quiet\"} 1\n")) > 0);
+	buf_release(&want);
+	stop();
+}
 
 TEST(targets_as_prometheus_shows_them)
 {

@@ -7,8 +7,8 @@
 #define SLOTS_MAX ((size_t)1 << 31)
 
 /*
- * Most of what a search passes by is told from its key by these bits: reading a key is a wait for
- * memory.
+ * A search passes most slots by because these bits differ. It reads few keys, each of which is a
+ * wait for memory.
  */
 static uint32_t hash_bits(const struct ids *t, uint64_t hash)
 {

@@ -156,21 +156,6 @@ static struct open_index *get(struct index_cache *c, const struct debuginfo_id *
 	return x;
 }
 
-/* Kernels and what the kernel maps have no file that anybody serves. */
-static bool is_kernels(struct str path)
-{
-	return path.len > 0 &&
-		(path.ptr[0] == '[' || str_is(path, "vmlinux") || str_is(path, "//anon"));
-}
-
-static struct str last_element(struct str path)
-{
-	for (size_t i = path.len; i-- > 0;)
-		if (path.ptr[i] == '/')
-			return (struct str){ path.ptr + i + 1, path.len - i - 1 };
-	return path;
-}
-
 struct open_index *index_cache_get(
 	struct index_cache *c, struct str build_id, struct str path, bool *by_path)
 {
@@ -179,8 +164,7 @@ struct open_index *index_cache_get(
 
 	*by_path = false;
 	if (build_id.len == 0) {
-		path = last_element(path);
-		*by_path = path.len > 0 && !is_kernels(path) &&
+		*by_path = !debuginfo_path_is_no_file(path) &&
 			debuginfo_find_name(c->store, path, id, 2) == 1;
 		return *by_path ? get(c, &id[0]) : NULL;
 	}
@@ -189,7 +173,7 @@ struct open_index *index_cache_get(
 		if (!debuginfo_id_init(&id[0], (enum debuginfo_id_kind)kind, build_id, NULL) &&
 			(x = get(c, &id[0])))
 			return x;
-	if (c->wanted && !is_kernels(path) && debuginfo_id_guess(build_id, &id[0]))
+	if (c->wanted && !debuginfo_path_is_no_file(path) && debuginfo_id_guess(build_id, &id[0]))
 		c->wanted(c->ctx, &id[0], path);
 	return NULL;
 }

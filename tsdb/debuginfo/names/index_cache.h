@@ -17,17 +17,17 @@
 struct index_cache;
 struct open_index;
 
-/* Told of a binary that has no names, whenever some were looked for; cheap. */
+/* Gets a binary that has no names, whenever somebody looks for them. It is cheap. */
 typedef void (*index_wanted_fn)(void *ctx, const struct debuginfo_id *id, struct str path);
 
-/* wanted: NULL: nobody is told. */
+/* wanted: called for what is missing, or NULL. */
 MUST_CHECK enum err_code index_cache_open(struct debuginfo_store *store, index_wanted_fn wanted,
 	void *ctx, struct index_cache **out, struct err *err);
 void index_cache_close(struct index_cache *c); /* NULL is fine */
 
 /*
- * The index of this build id's binary, or, without one, the only one whose file has this path's
- * last element. NULL: there are no names; `wanted` is told.
+ * Finds the index by build id. Without one it finds the only index whose file has the path's base
+ * name. NULL: there are no names, and `wanted` was called for a build id.
  */
 struct open_index *index_cache_get(
 	struct index_cache *c, struct str build_id, struct str path, bool *by_path);

@@ -11,7 +11,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/self/sandbox.h"
+#include "base/self/sandbox_rows.h"
 #include "tsdb/debuginfo/store/extractor_internal.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -22,19 +22,6 @@
 #define MAP_FREE (MAP_NORESERVE | MAP_STACK)
 #endif
 #define BASE_BYTES_UNKNOWN (64u << 20) /* of this program, where there is no /proc */
-
-#define CALL(name, why) \
-	{ \
-		__NR_##name, #name, why, SANDBOX_ALWAYS \
-	}
-#define WHERE(name, arg, mask, value, why) \
-	{ \
-		__NR_##name, #name, why, SANDBOX_ARG, arg, mask, value \
-	}
-#define OWN(name, arg, why) \
-	{ \
-		__NR_##name, #name, why, SANDBOX_OWN, arg \
-	}
 
 /* clang-format off */
 static const struct sandbox_call calls[] = {

@@ -100,6 +100,24 @@ bool debuginfo_id_of_stem(struct str stem, struct debuginfo_id *out)
 	return ok;
 }
 
+bool debuginfo_id_of_bytes(struct debuginfo_id *id, enum debuginfo_id_kind kind, struct str bytes)
+{
+	static const char digits[] = "0123456789abcdef";
+	char text[DEBUGINFO_ID_BYTES_MAX];
+
+	*id = (struct debuginfo_id){ 0 };
+	if (2 * bytes.len > sizeof(text))
+		return false;
+	for (size_t i = 0; i < bytes.len; i++) {
+		text[2 * i] = digits[(unsigned char)bytes.ptr[i] >> 4];
+		text[2 * i + 1] = digits[(unsigned char)bytes.ptr[i] & 15];
+	}
+	if (!debuginfo_id_init(id, kind, (struct str){ text, 2 * bytes.len }, NULL))
+		return true;
+	*id = (struct debuginfo_id){ 0 };
+	return false;
+}
+
 bool debuginfo_id_guess(struct str text, struct debuginfo_id *out)
 {
 	bool go = text.len && memchr(text.ptr, '/', text.len);

@@ -28,6 +28,9 @@ struct debuginfo_id {
 
 MUST_CHECK enum err_code debuginfo_id_init(
 	struct debuginfo_id *id, enum debuginfo_id_kind kind, struct str text, struct err *err);
+/* Of the bytes that a file has. False: no key, and *id is 0. */
+MUST_CHECK bool debuginfo_id_of_bytes(
+	struct debuginfo_id *id, enum debuginfo_id_kind kind, struct str bytes);
 /*
  * What a profile says, without the kind: Go's have slashes, 32 digits are a file id, others GNU's.
  * It is a guess: a GNU build id may have 32 digits. False: no key.

@@ -27,6 +27,28 @@ void debuginfo_path_clean(struct str path, char out[DEBUGINFO_PATH_BYTES_MAX + 1
 	out[n] = '\0';
 }
 
+static bool is_module(struct str name)
+{
+	return str_has_suffix(name, STR(".ko")) || str_find(name, STR(".ko.")) >= 0;
+}
+
+bool debuginfo_path_is_no_file(struct str path)
+{
+	static const char *const prefixes[] = { "[", "//anon", "anon_inode:", "/anon_hugepage",
+		"/memfd:", "memfd:", "/dev/", "/SYSV", "linux-vdso" };
+	static const char *const names[] = { "vmlinux", "vmlinuz", "kallsyms", "linux-vdso", "perf-",
+		"jit-", "jitted-", "[" };
+	struct str name = str_base_name(path);
+
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+		if (str_has_prefix(path, str_of(prefixes[i])))
+			return true;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (str_has_prefix(name, str_of(names[i])))
+			return true;
+	return is_module(name);
+}
+
 enum err_code path_copy(const char *path, char **out, struct err *err)
 {
 	*out = NULL;
@@ -34,13 +56,6 @@ enum err_code path_copy(const char *path, char **out, struct err *err)
 }
 
 /* ---- base names ---- */
-
-static struct str base_name_of(const char *path)
-{
-	const char *slash = strrchr(path, '/');
-
-	return str_of(slash ? slash + 1 : path);
-}
 
 static struct entry **named_bucket(struct debuginfo_store *s, struct str name)
 {
@@ -53,7 +68,7 @@ void entry_set_path(struct debuginfo_store *s, struct entry *e, char *path)
 
 	mutex_assert_held(&s->lock);
 	if (e->path) {
-		at = named_bucket(s, base_name_of(e->path));
+		at = named_bucket(s, str_base_name(str_of(e->path)));
 		while (*at != e)
 			at = &(*at)->next_named;
 		*at = e->next_named;
@@ -61,22 +76,23 @@ void entry_set_path(struct debuginfo_store *s, struct entry *e, char *path)
 	}
 	e->path = path;
 	if (path) {
-		at = named_bucket(s, base_name_of(path));
+		at = named_bucket(s, str_base_name(str_of(path)));
 		e->next_named = *at;
 		*at = e;
 	}
 }
 
 size_t debuginfo_find_name(
-	struct debuginfo_store *s, struct str base_name, struct debuginfo_id *v, size_t max)
+	struct debuginfo_store *s, struct str path, struct debuginfo_id *v, size_t max)
 {
+	struct str base_name = str_base_name(path);
 	size_t n = 0;
 
 	if (!base_name.len)
 		return 0;
 	mutex_lock(&s->lock);
 	for (const struct entry *e = *named_bucket(s, base_name); e; e = e->next_named) {
-		if (!str_eq(base_name_of(e->path), base_name))
+		if (!str_eq(str_base_name(str_of(e->path)), base_name))
 			continue;
 		if (n < max)
 			v[n] = e->stamp.id;

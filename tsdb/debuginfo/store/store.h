@@ -86,6 +86,8 @@ bool debuginfo_wants(struct debuginfo_store *s, const struct debuginfo_id *id,
 /* Paths are kept as valid UTF-8 without control characters; longer ones lose their beginning. */
 #define DEBUGINFO_PATH_BYTES_MAX 255
 void debuginfo_path_clean(struct str path, char out[DEBUGINFO_PATH_BYTES_MAX + 1]);
+/* No file that anybody has: code of a kernel, of a JIT compiler, memory without a file. */
+bool debuginfo_path_is_no_file(struct str path);
 
 struct debuginfo_upload;
 /*
@@ -147,11 +149,11 @@ void debuginfo_drop(struct debuginfo_store *s, struct debuginfo_index *x);
 /* Rises after each index that was published, evicted or dropped. */
 uint64_t debuginfo_generation(const struct debuginfo_store *s);
 /*
- * For mappings without a build id: indexes of files with this base name. Returns how many there
- * are, of which at most max are written.
+ * For mappings without a build id: indexes of files with the base name of this path. Returns how
+ * many there are, of which at most max are written.
  */
 size_t debuginfo_find_name(
-	struct debuginfo_store *s, struct str base_name, struct debuginfo_id *v, size_t max);
+	struct debuginfo_store *s, struct str path, struct debuginfo_id *v, size_t max);
 
 /* ---- what is asked for ---- */
 

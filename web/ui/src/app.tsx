@@ -1,5 +1,6 @@
 // The frame: header, navigation, and the table of pages. The path chooses the page.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { ClusterPage } from "./cluster/clusterpage";
 import { Compare } from "./compare/page";
 import { Explore } from "./explore/page";
 import { DiscoveryPage } from "./fleet/discoverypage";
@@ -43,6 +44,7 @@ const PAGES: Page[] = [
 	},
 	{ path: "status", title: "Status", view: StatusPage, key: "u" },
 	{ path: "tsdb-status", title: "TSDB", view: TsdbPage, key: "b", under: "status" },
+	{ path: "cluster", title: "Cluster", view: ClusterPage, key: "l", under: "status" },
 	{ path: "symbols", title: "Symbols", view: SymbolsPage, key: "y", under: "status" },
 	{ path: "config", title: "Configuration", view: ConfigPage, key: "o", under: "status" },
 	{ path: "flags", title: "Flags", view: FlagsPage, key: "f", under: "status" },

@@ -1,6 +1,7 @@
 // The modules that need no browser, for the unit tests.
 export * as api from "./shared/api";
 export * as candidates from "./query/candidates";
+export * as cluster from "./cluster/cluster";
 export * as compare from "./compare/sides";
 export * as complete from "./query/complete";
 export * as costchart from "./chart/costchart";

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "tsdb/debuginfo/dwarf/dwarf.h"
+#include "tests/tsdb/debuginfo/oracle/compare.h"
 
 #define SAMPLES "tests/tsdb/debuginfo/oracle/samples/"
 
@@ -23,28 +23,6 @@ static struct buf made(const char *options)
 	unlink(path);
 	rmdir(dir);
 	return b;
-}
-
-/* Reads the bytes; the index, if it can be made, is opened. */
-static enum err_code read_all(struct str bytes, struct str alt_bytes, struct dwarf_stats *stats,
-	struct buf *index, struct err *err)
-{
-	struct symindex_builder *b = NULL;
-	struct elf *e = NULL, *alt = NULL;
-	enum err_code rc;
-
-	*stats = (struct dwarf_stats){ 0 };
-	if ((rc = elf_open(bytes, &e, err)) ||
-		(rc = alt_bytes.len ? elf_open(alt_bytes, &alt, err) : ERR_OK) ||
-		(rc = symindex_builder_open(&symindex_limits_default, &b, err)) ||
-		(rc = dwarf_add(e, alt, b, stats, err)))
-		goto done;
-	rc = symindex_finish(b, (struct str){ 0 }, index, err);
-done:
-	symindex_builder_close(b);
-	elf_close(e);
-	elf_close(alt);
-	return rc;
 }
 
 static size_t section_of(struct str f, const char *name, size_t *len)
@@ -69,7 +47,7 @@ TEST(counts)
 	struct err err = { 0 };
 
 	REQUIRE(b.len);
-	REQUIRE_OK(read_all(buf_str(&b), (struct str){ 0 }, &stats, &index, &err), &err);
+	REQUIRE_OK(oracle_index_bytes(buf_str(&b), (struct str){ 0 }, &stats, &index, &err), &err);
 	CHECK_INT(stats.units, 2);
 	CHECK_INT(stats.units_damaged, 0);
 	CHECK(stats.functions >= 4 && stats.inlined >= 5 && stats.rows > 50 && stats.segments > 50);
@@ -88,7 +66,7 @@ TEST(removed_sections_are_not_there)
 	struct err err = { 0 };
 
 	REQUIRE(b.len);
-	REQUIRE_OK(read_all(buf_str(&b), (struct str){ 0 }, &stats, &index, &err), &err);
+	REQUIRE_OK(oracle_index_bytes(buf_str(&b), (struct str){ 0 }, &stats, &index, &err), &err);
 	REQUIRE_OK(symindex_open(buf_str(&index), &x, &err), &err);
 	for (uint64_t a = 0; a < 1 << 16; a++) {
 		size_t n = symindex_find(x, a, v, 8);
@@ -112,7 +90,7 @@ TEST(a_damaged_unit_is_skipped_and_the_others_are_read)
 	at = section_of(buf_str(&b), ".debug_info", &len);
 	REQUIRE(len > 11);
 	memset(b.ptr + at + 6, 0xff, 4); /* its abbreviations */
-	REQUIRE_OK(read_all(buf_str(&b), (struct str){ 0 }, &stats, &index, &err), &err);
+	REQUIRE_OK(oracle_index_bytes(buf_str(&b), (struct str){ 0 }, &stats, &index, &err), &err);
 	CHECK_INT(stats.units, 2);
 	CHECK_INT(stats.units_damaged, 1);
 	CHECK_STR(str_of(stats.first_error.msg),
@@ -131,7 +109,7 @@ TEST(a_skeleton_is_counted)
 	struct err err = { 0 };
 
 	REQUIRE(b.len);
-	REQUIRE_OK(read_all(buf_str(&b), (struct str){ 0 }, &stats, &index, &err), &err);
+	REQUIRE_OK(oracle_index_bytes(buf_str(&b), (struct str){ 0 }, &stats, &index, &err), &err);
 	CHECK_INT(stats.units_split, 2);
 	CHECK_INT(stats.units_damaged, 0);
 	buf_release(&index);
@@ -157,7 +135,7 @@ static void flip(const char *command, unsigned char mask)
 			struct err err = { 0 };
 
 			b.ptr[at + k] ^= (char)mask;
-			if (read_all(buf_str(&b), (struct str){ 0 }, &stats, &index, &err))
+			if (oracle_index_bytes(buf_str(&b), (struct str){ 0 }, &stats, &index, &err))
 				CHECK(err.msg[0]);
 			CHECK(!stats.units_damaged || stats.first_error.msg[0]);
 			b.ptr[at + k] ^= (char)mask;

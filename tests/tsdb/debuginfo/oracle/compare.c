@@ -29,13 +29,14 @@ static enum err_code map_file(const char *path, struct str *out, struct err *err
 	return ERR_OK;
 }
 
-static enum err_code index_of(struct str bytes, struct str alt_bytes, struct dwarf_stats *stats,
+enum err_code oracle_index_bytes(struct str bytes, struct str alt_bytes, struct dwarf_stats *stats,
 	struct buf *index, struct err *err)
 {
 	struct symindex_builder *b = NULL;
 	struct elf *e = NULL, *alt = NULL;
 	enum err_code rc;
 
+	*stats = (struct dwarf_stats){ 0 };
 	if ((rc = elf_open(bytes, &e, err)) ||
 		(rc = alt_bytes.len ? elf_open(alt_bytes, &alt, err) : ERR_OK) ||
 		(rc = symindex_builder_open(&symindex_limits_default, &b, err)) ||
@@ -59,7 +60,7 @@ enum err_code oracle_index(const char *path, const char *alt_path, struct dwarf_
 		return rc;
 	rc = alt_path ? map_file(alt_path, &alt, err) : ERR_OK;
 	if (!rc)
-		rc = index_of(bytes, alt, stats, index, err);
+		rc = oracle_index_bytes(bytes, alt, stats, index, err);
 	munmap((void *)(uintptr_t)bytes.ptr, bytes.len);
 	if (alt.len)
 		munmap((void *)(uintptr_t)alt.ptr, alt.len);

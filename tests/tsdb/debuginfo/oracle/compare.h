@@ -21,6 +21,9 @@ struct oracle_counts {
 	uint64_t depth, function, file, line, missing; /* why the others differ */
 };
 
+/* The index of an ELF file's bytes; alt_bytes: of its dwz file, or empty. */
+MUST_CHECK enum err_code oracle_index_bytes(struct str bytes, struct str alt_bytes,
+	struct dwarf_stats *stats, struct buf *index, struct err *err);
 /* The index of a file; alt_path: its dwz file, or NULL. */
 MUST_CHECK enum err_code oracle_index(const char *path, const char *alt_path,
 	struct dwarf_stats *stats, struct buf *index, struct err *err);

@@ -17,7 +17,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
-#include "base/self/sandbox.h"
+#include "base/self/sandbox_rows.h"
 #include "base/thread.h"
 #include "tests/check.h"
 #include "tests/wait.h"
@@ -337,17 +337,13 @@ TEST(a_slot_that_dies_is_started_anew)
 	buf_release(&c.out);
 }
 
-#define CALL(name) \
-	{ \
-		__NR_##name, #name, "", SANDBOX_ALWAYS \
-	}
-
 /* What is left to a server; no fork, no socketpair, no kill, no wait. */
 static int run_in_sandbox(const char *dir)
 {
-	static const struct sandbox_call calls[] = { CALL(brk), CALL(clock_gettime), CALL(close),
-		CALL(exit_group), CALL(futex), CALL(mmap), CALL(munmap), CALL(poll), CALL(recvfrom),
-		CALL(sendmsg), CALL(shutdown), CALL(write) };
+	static const struct sandbox_call calls[] = { CALL(brk, ""), CALL(clock_gettime, ""),
+		CALL(close, ""), CALL(exit_group, ""), CALL(futex, ""), CALL(mmap, ""), CALL(munmap, ""),
+		CALL(poll, ""), CALL(recvfrom, ""), CALL(sendmsg, ""), CALL(shutdown, ""),
+		CALL(write, "") };
 	static const struct sandbox_profile p = { "test", calls, sizeof(calls) / sizeof(calls[0]) };
 	struct extractor *x;
 	char path[64];

@@ -253,3 +253,21 @@ TEST(a_file_of_a_directory_closes_no_way)
 	debuginfo_store_close(s);
 	dir_gone(dir);
 }
+
+TEST(what_is_no_file_of_a_program)
+{
+	static const char *const no[] = { "[vdso]", "[kernel.kallsyms]", "[anon:x]", "//anon",
+		"/usr/lib/debug/boot/vmlinux-6.1.0", "vmlinux", "/boot/vmlinuz-6.1", "linux-vdso.so.1",
+		"/lib/modules/6.1/kernel/fs/ext4/ext4.ko", "/lib/modules/6.1/x.ko.xz", "/tmp/perf-12.map",
+		"/memfd:doublemapper (deleted)", "/dev/zero", "/SYSV00000000", "anon_inode:[perf_event]",
+		"/home/u/.debug/jit/java-jit-x/jitted-12-3.so" };
+	static const char *const yes[] = { "", "/usr/bin/perf", "/usr/bin/a", "a.out", "/opt/ko",
+		"/opt/jit", "/srv/x.ko2" };
+
+	for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+		if (!debuginfo_path_is_no_file(str_of(no[i])))
+			CHECK_FAIL("%s is a file", no[i]);
+	for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+		if (debuginfo_path_is_no_file(str_of(yes[i])))
+			CHECK_FAIL("%s is no file", yes[i]);
+}

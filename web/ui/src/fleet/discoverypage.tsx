@@ -16,7 +16,7 @@ const COLUMNS = [
 const FATES: [Fate, string, string][] = [
 	["all", "All", "All that was discovered"],
 	["active", "Active", "What is scraped"],
-	["dropped", "Dropped", "What relabelling dropped"],
+	["dropped", "Dropped", "What relabelling dropped, or other shards scrape"],
 ];
 
 const STATES = FATES.map(([v]) => v);
@@ -36,7 +36,7 @@ function Row({ found: f }: { found: Found }) {
 							<div class="profiles">{f.profiles.slice().sort().join(", ")}</div>
 						</>
 					) : (
-						<span class="badge">dropped</span>
+						<span class="badge">{f.reason ?? "dropped"}</span>
 					)}
 				</td>
 				<td>

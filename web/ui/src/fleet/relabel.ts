@@ -22,6 +22,8 @@ export interface RelabelProfile {
 	keep: boolean;
 	/** The rule, counted from 0. */
 	droppedBy?: number;
+	/** The shard that scrapes it, if it is another one. */
+	shard?: number;
 	error?: string;
 	labels?: Labels;
 	scrapeUrl?: string;

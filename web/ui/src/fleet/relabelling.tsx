@@ -69,7 +69,9 @@ function Profile({ profile: p }: { profile: RelabelProfile }) {
 				{p.error && <span class="err">{p.error}</span>}
 				{!p.keep && (
 					<span class="badge down">
-						{`dropped by rule ${(p.droppedBy ?? 0) + 1}`}
+						{p.shard === undefined
+							? `dropped by rule ${(p.droppedBy ?? 0) + 1}`
+							: `shard ${p.shard} scrapes it`}
 					</span>
 				)}
 			</td>

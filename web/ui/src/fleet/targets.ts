@@ -76,6 +76,8 @@ export interface Found {
 	/** One of its profiles, for the question about relabelling. */
 	example: Labels;
 	labels: Labels | null;
+	/** Why it is not scraped, if it is not relabelling. */
+	reason?: string;
 	profiles: string[];
 }
 
@@ -112,6 +114,7 @@ export function foundTargets(data: Targets): Found[] {
 		discovered: d.discoveredLabels,
 		example: d.discoveredLabels,
 		labels: null,
+		...(d.reason && { reason: d.reason }),
 		profiles: [],
 	}));
 	return [...byKey.values(), ...dropped];

@@ -101,6 +101,7 @@ function DroppedRow({ target: t }: { target: Dropped }) {
 	return (
 		<li>
 			<Chips labels={t.discoveredLabels} />
+			{t.reason && <span class="badge">{t.reason}</span>}
 			<WhyButton hint="Which rule dropped it" open={open} onOpen={setOpen} />
 			{open && (
 				<Relabelling
@@ -128,7 +129,11 @@ function Droppeds({ dropped }: { dropped: Dropped[] }) {
 	return (
 		<section class="panel pool">
 			<div class="panel-head">
-				<h2>Dropped by relabelling</h2>
+				<h2>
+					{dropped.some((d) => d.reason)
+						? "Dropped by relabelling, or scraped by other shards"
+						: "Dropped by relabelling"}
+				</h2>
 			</div>
 			<Paged items={dropped} what="dropped">
 				{(items) => (

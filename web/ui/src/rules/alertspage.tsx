@@ -6,7 +6,7 @@ import { Chips } from "../shared/chips";
 import { Segmented, TextFilter } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
-import { QueryError } from "../shared/notices";
+import { Notices, QueryError } from "../shared/notices";
 import { PAGE, Paged } from "../shared/paged";
 import { digits, formatAgo } from "../shared/units";
 import { Evaluated, GroupHead, NoRules, RuleDetails, useRules } from "./group";
@@ -210,6 +210,7 @@ export function AlertsPage() {
 				<TextFilter label="Filter by name, label or expression" />
 			</div>
 			{error && <QueryError error={error} sent="" />}
+			<Notices warnings={answer?.warnings ?? []} infos={[]} />
 			{shown.map((g) => (
 				<section key={`${g.file} ${g.name}`} class="panel group-panel">
 					<GroupHead group={g} now={now} />
@@ -218,7 +219,7 @@ export function AlertsPage() {
 					))}
 				</section>
 			))}
-			{answer && groups.length === 0 && <NoRules kind="alerting rules" />}
+			{answer && groups.length === 0 && !answer.warnings.length && <NoRules kind="alerting rules" />}
 			{groups.length > 0 && shown.length === 0 && (
 				<section class="panel">
 					<div class="empty">No alert matches: clear the filter, or show all.</div>

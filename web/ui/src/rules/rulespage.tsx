@@ -1,7 +1,7 @@
 // The page Rules: all groups with their rules, health and evaluation times.
 import { Segmented, TextFilter } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
-import { QueryError } from "../shared/notices";
+import { Notices, QueryError } from "../shared/notices";
 import { Evaluated, GroupHead, NoRules, RuleDetails, useRules } from "./group";
 import { filterGroups, type Rule } from "./rules";
 
@@ -63,6 +63,7 @@ export function RulesPage() {
 				</span>
 			</div>
 			{error && <QueryError error={error} sent="" />}
+			<Notices warnings={answer?.warnings ?? []} infos={[]} />
 			{shown.map((g) => (
 				<section key={`${g.file} ${g.name}`} class="panel group-panel">
 					<GroupHead group={g} now={now} />
@@ -84,7 +85,7 @@ export function RulesPage() {
 					</div>
 				</section>
 			))}
-			{answer && groups.length === 0 && <NoRules kind="rules" />}
+			{answer && groups.length === 0 && !answer.warnings.length && <NoRules kind="rules" />}
 			{groups.length > 0 && shown.length === 0 && (
 				<section class="panel">
 					<div class="empty">No rule matches: clear the filter, or show all.</div>

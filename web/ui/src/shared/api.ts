@@ -90,6 +90,8 @@ export interface Target {
 export interface Dropped {
 	discoveredLabels: Labels;
 	scrapePool: string;
+	/** Why, if it is not relabelling: another shard scrapes it. */
+	reason?: string;
 }
 
 /** The answer to profiling a target now. */

@@ -100,18 +100,30 @@ export function Section({
 const TABS: [string, string][] = [
 	["status", "Runtime"],
 	["tsdb-status", "TSDB"],
+	["cluster", "Cluster"],
 	["symbols", "Symbols"],
 	["config", "Configuration"],
 	["flags", "Flags"],
 ];
 
+/** As the last page knew it, so that the tab does not come and go. */
+let hadBucket = false;
+
+/** Whether the server has a bucket; the page Cluster, which asks itself, is always in its tabs. */
+function useHasBucket(at: string): boolean {
+	const { answer } = useStatus(at === "cluster" ? null : "cluster");
+	if (answer) hadBucket = typeof answer.data.bucket === "string";
+	return hadBucket || at === "cluster";
+}
+
 export function StatusFrame({ at, children }: { at: string; children: ComponentChildren }) {
+	const hasBucket = useHasBucket(at);
 	return (
 		<main class="status-page">
 			<div class="toolbar page-bar">
 				<h1>Status</h1>
 				<nav class="segmented" aria-label="Status pages">
-					{TABS.map(([path, title]) => (
+					{TABS.filter(([path]) => path !== "cluster" || hasBucket).map(([path, title]) => (
 						<a key={path} href={path} aria-current={path === at ? "page" : undefined}>
 							{title}
 						</a>

@@ -1,0 +1,238 @@
+#include "cmd/epimetheus/modes.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/quote.h"
+#include "cmd/epimetheus/storage.h"
+#include "cmd/shared/bucket_options.h"
+#include "scrape/config/config.h"
+
+#define NAME_BYTES_MAX 63 /* MANIFEST_SHARD_BYTES_MAX */
+#define CACHE_BYTES_MIN (1u << 20)
+#define INTERVAL_MIN_NS NS_PER_S
+
+/* ---- modes ---- */
+
+#define SERVER (1u << MODE_SERVER)
+#define QUERY (1u << MODE_QUERY)
+#define COMPACT (1u << MODE_COMPACT)
+
+#define NO_INTAKE "it takes no profiles in"
+#define NO_SHARD "only servers that scrape are shards"
+#define NO_DATA "it has no data of its own"
+#define NO_RETENTION "it deletes nothing"
+
+/* Flags that make sense in some modes only, and why not in the others. */
+static const struct {
+	const char *flag;
+	unsigned modes;
+	const char *why;
+} limits[] = {
+	{ "web.enable-ingest", SERVER, NO_INTAKE },
+	{ "web.otlp-grpc-listen-address", SERVER, NO_INTAKE },
+	{ "storage.tsdb.window", SERVER, NO_INTAKE },
+	{ "storage.tsdb.out-of-order-time-window", SERVER, NO_INTAKE },
+	{ "storage.tsdb.retention.time", SERVER | COMPACT, NO_RETENTION },
+	{ "storage.tsdb.retention.size", SERVER | COMPACT, NO_RETENTION },
+	{ "storage.tsdb.retention.raw-time", SERVER | COMPACT, NO_RETENTION },
+	{ "storage.tsdb.max-block-duration", SERVER | COMPACT, "it joins no blocks" },
+	{ "storage.local-retention", SERVER, NO_DATA },
+	{ "storage.bucket.segment-interval", SERVER, NO_DATA },
+	{ "storage.bucket.delete-delay", SERVER | COMPACT, NO_RETENTION },
+	{ "storage.bucket.poll-interval", QUERY | COMPACT, "it follows no shards" },
+	{ "shard.name", SERVER, NO_SHARD },
+	{ "shard.total", SERVER, NO_SHARD },
+	{ "rules.alert.for-outage-tolerance", SERVER | QUERY, "it evaluates no rules" },
+	{ "rules.alert.for-grace-period", SERVER | QUERY, "it evaluates no rules" },
+	{ "rules.alert.resend-delay", SERVER | QUERY, "it evaluates no rules" },
+	{ "rules.max-concurrency", SERVER | QUERY, "it evaluates no rules" },
+};
+
+static const char *const mode_names[] = {
+	[MODE_SERVER] = "server", [MODE_QUERY] = "query", [MODE_COMPACT] = "compact"
+};
+
+static bool is_set(const struct options *o, const char *name)
+{
+	for (size_t i = 0; i < o->flags_n; i++)
+		if (!strcmp(o->flags[i].name, name))
+			return o->flags[i].set;
+	return false;
+}
+
+static enum err_code read_mode(struct options *o, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(mode_names) / sizeof(mode_names[0]); i++)
+		if (!strcmp(o->mode_name, mode_names[i])) {
+			o->mode = (enum server_mode)i;
+			return ERR_OK;
+		}
+	return err_set(err, ERR_INVALID, "--mode is %s; it may be server, query or compact",
+		QUOTED(str_of(o->mode_name)));
+}
+
+static enum err_code check_flags(const struct options *o, struct err *err)
+{
+	for (size_t i = 0; i < sizeof(limits) / sizeof(limits[0]); i++)
+		if (is_set(o, limits[i].flag) && !(limits[i].modes & 1u << o->mode))
+			return err_set(err, ERR_INVALID, "--%s makes no sense with --mode=%s: %s",
+				limits[i].flag, o->mode_name, limits[i].why);
+	return ERR_OK;
+}
+
+/* ---- shards ---- */
+
+/* It is a part of keys, and of messages. */
+static bool is_name(struct str s)
+{
+	for (size_t i = 0; i < s.len; i++) {
+		char c = s.ptr[i];
+
+		if (!((c | 0x20) >= 'a' && (c | 0x20) <= 'z') && !(c >= '0' && c <= '9') &&
+			!(i && (c == '-' || c == '_' || c == '.')))
+			return false;
+	}
+	return s.len && s.len <= NAME_BYTES_MAX;
+}
+
+/* The host's name, unless one is given. */
+static enum err_code read_name(struct options *o, struct err *err)
+{
+	static char host[NAME_BYTES_MAX + 2];
+
+	if (!strcmp(o->shard_name, STORAGE_RULES_SHARD))
+		return err_set(err, ERR_INVALID, "--shard.name=%s is the name of what query nodes record",
+			STORAGE_RULES_SHARD);
+	if (o->shard_name[0]) {
+		if (!is_name(str_of(o->shard_name)))
+			return err_set(err, ERR_INVALID,
+				"--shard.name is %s; it may have letters and digits, and behind the first one "
+				"\"-\", \"_\" and \".\", %d characters in all",
+				QUOTED(str_of(o->shard_name)), NAME_BYTES_MAX);
+		return ERR_OK;
+	}
+	if (is_set(o, "shard.name"))
+		return err_set(err, ERR_INVALID, "--shard.name is empty");
+	if (!gethostname(host, sizeof(host) - 1) && is_name(str_of(host)))
+		o->shard_name = host;
+	return ERR_OK;
+}
+
+static enum err_code read_shard(struct options *o, struct err *err)
+{
+	const char *from = is_set(o, "shard.name") ? "--shard.name" : "the host's name";
+	enum err_code rc;
+
+	if (!o->shard_total || o->shard_total > SHARDS_MAX)
+		return err_set(err, ERR_INVALID, "--shard.total is %" PRIu64 "; it may be 1 to %u",
+			o->shard_total, SHARDS_MAX);
+	if ((rc = read_name(o, err)))
+		return rc;
+	o->shard = (struct shard){ 0, (unsigned)o->shard_total };
+	if (o->shard_total == 1)
+		return ERR_OK;
+	if (!shard_ordinal(str_of(o->shard_name), &o->shard.ordinal))
+		return err_set(err, ERR_INVALID,
+			"--shard.total is %" PRIu64 ", but %s \"%s\" has no shard's number at its end",
+			o->shard_total, from, o->shard_name);
+	if (o->shard.ordinal >= o->shard_total)
+		return err_set(err, ERR_INVALID,
+			"--shard.total is %" PRIu64 ", but the number at the end of %s \"%s\" is not 0 to "
+			"%" PRIu64,
+			o->shard_total, from, o->shard_name, o->shard_total - 1);
+	return ERR_OK;
+}
+
+/* ---- times and sizes ---- */
+
+static enum err_code check_interval(
+	const char *flag, int64_t ns, int64_t max_ns, const char *max, struct err *err)
+{
+	if (ns < INTERVAL_MIN_NS)
+		return err_set(err, ERR_INVALID, "--%s is less than 1s", flag);
+	if (ns > max_ns)
+		return err_set(err, ERR_INVALID, "--%s is longer than %s", flag, max);
+	return ERR_OK;
+}
+
+static enum err_code check_values(struct options *o, struct err *err)
+{
+	enum err_code rc;
+
+	/* Nobody has asked for segments that are longer than the window. */
+	if (!is_set(o, "storage.bucket.segment-interval") && o->segment_interval_ns > o->window_ns)
+		o->segment_interval_ns = o->window_ns;
+	if ((rc = check_interval("storage.bucket.segment-interval", o->segment_interval_ns,
+			 o->window_ns, "--storage.tsdb.window", err)) ||
+		(rc = check_interval("storage.bucket.poll-interval", o->poll_interval_ns,
+			 o->delete_delay_ns, "--storage.bucket.delete-delay", err)))
+		return rc;
+	if (o->bucket_cache_bytes < CACHE_BYTES_MIN)
+		return err_set(
+			err, ERR_INVALID, "--storage.bucket.cache-size is less than %u bytes", CACHE_BYTES_MIN);
+	if (o->retention_ns && o->local_retention_ns > o->retention_ns)
+		return err_set(err, ERR_INVALID,
+			"--storage.local-retention is longer than --storage.tsdb.retention.time");
+	return ERR_OK;
+}
+
+static enum err_code set_cache_path(struct options *o, struct err *err)
+{
+	static char path[4096];
+
+	if (o->bucket_cache_path[0])
+		return ERR_OK;
+	if ((size_t)snprintf(path, sizeof(path), "%s%sbucket-cache", o->data_dir,
+			o->data_dir[0] && o->data_dir[strlen(o->data_dir) - 1] == '/' ? "" : "/") >=
+		sizeof(path))
+		return err_set(err, ERR_INVALID, "--storage.tsdb.path is too long");
+	o->bucket_cache_path = path;
+	return ERR_OK;
+}
+
+enum err_code modes_check(struct options *o, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = read_mode(o, err)) || (rc = check_flags(o, err)) || (rc = read_shard(o, err)) ||
+		(rc = check_values(o, err)))
+		return rc;
+	return set_cache_path(o, err);
+}
+
+/* ---- with the configuration ---- */
+
+/* Flags that mean nothing without a bucket. */
+static const char *const bucket_flags[] = { "shard.name", "storage.local-retention",
+	"storage.bucket.segment-interval", "storage.bucket.delete-delay",
+	"storage.bucket.poll-interval", "storage.bucket.cache-size", "storage.bucket.cache-path" };
+
+static enum err_code check_without_bucket(const struct options *o, struct err *err)
+{
+	if (o->mode != MODE_SERVER)
+		return err_set(
+			err, ERR_INVALID, "--mode=%s needs `bucket` in the configuration", o->mode_name);
+	if (o->shard_total > 1) /* and rules would run nowhere */
+		return err_set(err, ERR_INVALID,
+			"--shard.total=%" PRIu64 " needs `bucket` in the configuration, from which query "
+			"nodes answer for all shards",
+			o->shard_total);
+	for (size_t i = 0; i < sizeof(bucket_flags) / sizeof(bucket_flags[0]); i++)
+		if (is_set(o, bucket_flags[i]))
+			return err_set(
+				err, ERR_INVALID, "--%s needs `bucket` in the configuration", bucket_flags[i]);
+	return ERR_OK;
+}
+
+enum err_code modes_check_config(const struct options *o, const struct config *c, struct err *err)
+{
+	if (!c || !c->bucket.present)
+		return check_without_bucket(o, err);
+	if (!o->shard_name[0] && o->mode == MODE_SERVER)
+		return err_set(
+			err, ERR_INVALID, "the host's name cannot be the name of a shard: set --shard.name");
+	return bucket_options_check(&c->bucket, err);
+}

@@ -1,0 +1,512 @@
+#include "cmd/epimetheus/storage.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "cmd/epimetheus/cluster_view.h"
+#include "cmd/shared/bucket_options.h"
+#include "tsdb/cluster/caretaker.h"
+#include "tsdb/cluster/cluster.h"
+#include "tsdb/cluster/shard.h"
+#include "tsdb/db.h"
+#include "tsdb/remote/remote.h"
+#include "tsdb/union.h"
+
+#define READY_WAIT_NS (30 * NS_PER_S) /* for the first look at all shards */
+#define WATCH_EVERY_NS NS_PER_S
+#define LAST_CALL_NS (10 * NS_PER_S) /* of a caretaker that ends: it gives its lease back */
+/* Somebody else evaluates rules within a minute of a node's end. */
+#define RULES_INTERVAL_NS (5 * NS_PER_S)
+#define RULES_LEASE_NS (20 * NS_PER_S)
+#define RULES_RETRY_NS (10 * NS_PER_S)
+
+struct storage {
+	const struct options *o;
+	struct bucket_prices prices;
+	struct buf bucket_is; /* its settings */
+	struct bucket *bucket;
+	struct bucket *rules_bucket; /* apart: closing a shard cancels all calls of its client */
+	struct remote *remote;
+	struct cluster *cluster;
+	int64_t opened_ns; /* monotonic */
+	struct cluster_metrics metrics;
+	struct shard_node *shard; /* of a server */
+	struct db *db; /* of a server without a bucket; in mode compact one that has nothing */
+	struct caretaker *caretaker;
+	int lock_fd; /* of a query node's directory */
+
+	struct mutex lock;
+	struct cond changed;
+	bool closing; /* lock */
+	bool fenced; /* lock */
+	bool starting; /* lock: `shard` waits for its lease, or is made of what the bucket has */
+	struct shard_node *candidate; /* lock: the same of rules */
+	struct shard_node *rules; /* lock: NULL: the lease of rules is not ours */
+	struct thread watch, rules_thread;
+	void (*begin)(void *ctx, struct db *db);
+	void *ctx;
+};
+
+/* ---- options ---- */
+
+static uint32_t clamp_u32(uint64_t v)
+{
+	return v > INT32_MAX ? INT32_MAX : (uint32_t)v;
+}
+
+static struct db_options db_options_of(const struct options *o)
+{
+	struct db_options d;
+
+	db_options_default(&d);
+	d.dir = o->data_dir;
+	d.window_ns = o->window_ns;
+	d.retention_ns = o->retention_ns;
+	d.retention_bytes = o->retention_bytes;
+	d.raw_retention_ns = o->raw_retention_ns;
+	d.block_max_ns = o->block_max_ns;
+	d.too_old_ns = o->too_old_ns;
+	d.free_bytes_reserve = o->free_bytes_reserve;
+	d.symbols_bytes = o->symbols_bytes;
+	d.cache_bytes = o->cache_bytes;
+	d.series_max = o->series_max;
+	d.nodes_max = clamp_u32(o->nodes_max);
+	d.strings_max = clamp_u32(o->strings_max);
+	d.label_sets_max = clamp_u32(o->label_sets_max);
+	d.partition_bytes_max = o->partition_bytes_max;
+	return d;
+}
+
+static struct shard_options shard_options_of(struct storage *s, const char *name)
+{
+	const struct options *o = s->o;
+
+	return (struct shard_options){
+		.bucket = s->bucket,
+		.remote = remote_source(s->remote),
+		.name = name,
+		.db = db_options_of(o),
+		.interval_ns = o->segment_interval_ns,
+		.delete_delay_ns = o->delete_delay_ns,
+		.local_retention_ns = o->local_retention_ns,
+		.prices = s->prices,
+	};
+}
+
+static char *path_below(const struct storage *s, const char *name)
+{
+	char *path = NULL;
+
+	return asprintf(&path, "%s/%s", s->o->data_dir, name) < 0 ? NULL : path;
+}
+
+/* ---- a shard that somebody took over must end: its profiles reach nobody ---- */
+
+static bool look_fenced(struct storage *s)
+{
+	mutex_assert_held(&s->lock);
+	return (s->shard && !s->starting && shard_is_fenced(s->shard)) ||
+		(s->rules && shard_is_fenced(s->rules));
+}
+
+/* The main thread waits in shard_start, not for signals. */
+static bool is_told_to_end(void)
+{
+	sigset_t set;
+
+	return !sigpending(&set) && (sigismember(&set, SIGTERM) || sigismember(&set, SIGINT));
+}
+
+static void watch(void *ctx)
+{
+	struct storage *s = ctx;
+
+	mutex_lock(&s->lock);
+	while (!s->closing && !s->fenced) {
+		cond_wait_until(&s->changed, &s->lock, clock_monotonic_ns() + WATCH_EVERY_NS);
+		if (s->starting && is_told_to_end())
+			shard_cancel(s->shard);
+		if (!s->closing && look_fenced(s)) {
+			s->fenced = true;
+			log_error("main", "another server publishes under our name: this one ends");
+			kill(getpid(), SIGTERM);
+		}
+	}
+	mutex_unlock(&s->lock);
+}
+
+/* ---- opening ---- */
+
+static enum err_code open_bucket(struct storage *s, const struct config *c, struct err *err)
+{
+	const struct bucket_config b = bucket_options(&c->bucket);
+	const struct remote_options r = { .cache_dir = s->o->bucket_cache_path,
+		.cache_bytes = s->o->bucket_cache_bytes };
+	struct remote_options with = r;
+	enum err_code rc;
+
+	s->prices = bucket_option_prices(&c->bucket);
+	bucket_section_encode(&s->bucket_is, &c->bucket);
+	if (buf_failed(&s->bucket_is))
+		return err_nomem(err, "bucket");
+	if ((rc = bucket_open(&b, &s->bucket, err)) ||
+		(s->o->mode == MODE_QUERY && (rc = bucket_open(&b, &s->rules_bucket, err))))
+		return bucket_section_err(&c->bucket, rc, err);
+	with.bucket = s->bucket;
+	return remote_open(&with, &s->remote, err);
+}
+
+static enum err_code open_shard(struct storage *s, struct err *err)
+{
+	const struct shard_options o = shard_options_of(s, s->o->shard_name);
+	enum err_code rc;
+
+	s->starting = true;
+	if ((rc = shard_open(&o, &s->shard, err)) ||
+		(rc = thread_start(&s->watch, "storage-watch", watch, s, err)) ||
+		(rc = shard_start(s->shard, err)))
+		return rc;
+	mutex_lock(&s->lock);
+	s->starting = false;
+	mutex_unlock(&s->lock);
+	return ERR_OK;
+}
+
+/* Two nodes in one directory would empty each other's windows. */
+static enum err_code lock_dir(struct storage *s, struct err *err)
+{
+	char *path = path_below(s, "lock");
+	enum err_code rc;
+
+	if (!path)
+		return err_nomem(err, "lock");
+	if (!(rc = fs_mkdir_all(&fs_posix, s->o->data_dir, err)))
+		rc = fs_lock(path, &s->lock_fd, err);
+	free(path);
+	return rc == ERR_UNAVAILABLE ?
+		err_set(err, rc, "data directory %s is locked by another process", s->o->data_dir) :
+		rc;
+}
+
+static enum err_code open_cluster(struct storage *s, struct err *err)
+{
+	struct cluster_options o = { .bucket = s->bucket,
+		.remote = remote_source(s->remote),
+		.db = db_options_of(s->o),
+		.poll_ns = s->o->poll_interval_ns };
+	enum err_code rc;
+	char *dir;
+
+	if ((rc = lock_dir(s, err)))
+		return rc;
+	if (!(dir = path_below(s, "followers")))
+		return err_nomem(err, "cluster");
+	o.dir = dir;
+	rc = cluster_open(&o, &s->cluster, err);
+	free(dir);
+	if (rc)
+		return rc;
+	cluster_wait(s->cluster, READY_WAIT_NS);
+	return thread_start(&s->watch, "storage-watch", watch, s, err);
+}
+
+static void tell_nothing(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to)
+{
+	warn(to, "this server has no profiles (--mode=compact): ask a query node");
+}
+
+static enum err_code open_caretaker(struct storage *s, struct err *err)
+{
+	const struct options *o = s->o;
+	const struct caretaker_options c = { .bucket = s->bucket,
+		.retention_ns = o->retention_ns,
+		.retention_bytes = o->retention_bytes,
+		.delete_delay_ns = o->delete_delay_ns,
+		.poll_ns = o->poll_interval_ns };
+	enum err_code rc;
+
+	if ((rc = lock_dir(s, err)) || (rc = db_union_open(&s->db, err)))
+		return rc;
+	db_union_tell(s->db, tell_nothing, NULL);
+	return caretaker_open(&c, &s->caretaker, err);
+}
+
+static enum err_code open_parts(struct storage *s, const struct config *c, struct err *err)
+{
+	enum err_code rc;
+
+	if (!c || !c->bucket.present) {
+		const struct db_options d = db_options_of(s->o);
+
+		return db_open(&d, &s->db, err);
+	}
+	if ((rc = open_bucket(s, c, err)))
+		return rc;
+	switch (s->o->mode) {
+	case MODE_QUERY:
+		return open_cluster(s, err);
+	case MODE_COMPACT:
+		return open_caretaker(s, err);
+	default:
+		return open_shard(s, err);
+	}
+}
+
+static void parts_of(void *ctx, struct cluster_parts *out)
+{
+	struct storage *s = ctx;
+
+	*out = (struct cluster_parts){ .mode = s->o->mode_name,
+		.shard = s->o->shard_name,
+		.bucket = s->bucket,
+		.bucket_too = s->rules_bucket,
+		.publisher = s->shard ? shard_publisher(s->shard) : NULL,
+		.cluster = s->cluster,
+		.remote = s->remote,
+		.prices = s->prices,
+		.opened_ns = s->opened_ns };
+}
+
+enum err_code storage_open(
+	const struct options *o, const struct config *c, struct storage **out, struct err *err)
+{
+	struct storage *s = calloc(1, sizeof(*s));
+	enum err_code rc;
+
+	if (!s)
+		return err_nomem(err, "storage");
+	s->o = o;
+	s->lock_fd = -1;
+	s->opened_ns = clock_monotonic_ns();
+	mutex_init(&s->lock);
+	cond_init(&s->changed);
+	if (!o->data_dir[0]) /* its files would be in the root directory */
+		rc = err_set(err, ERR_INVALID, "--storage.tsdb.path is empty");
+	else if ((rc = open_parts(s, c, err)) == ERR_NOT_FOUND)
+		rc = ERR_IO;
+	if (rc) {
+		storage_close(s);
+		return rc;
+	}
+	cluster_metrics_begin(&s->metrics, parts_of, s);
+	*out = s;
+	return ERR_OK;
+}
+
+/* ---- rules ---- */
+
+static struct shard_options rules_options(struct storage *s, const char *dir)
+{
+	struct shard_options o = shard_options_of(s, STORAGE_RULES_SHARD);
+
+	o.bucket = s->rules_bucket;
+	o.db.dir = dir;
+	o.interval_ns = RULES_INTERVAL_NS;
+	o.lease_ns = RULES_LEASE_NS;
+	return o;
+}
+
+static void set_candidate(struct storage *s, struct shard_node *shard)
+{
+	mutex_lock(&s->lock);
+	s->candidate = shard;
+	if (shard && s->closing)
+		shard_cancel(shard);
+	mutex_unlock(&s->lock);
+}
+
+/* What an earlier life left is of no use: another node may have gone on since. */
+static enum err_code open_rules(struct storage *s, struct shard_node **out, struct err *err)
+{
+	char *dir = path_below(s, STORAGE_RULES_SHARD);
+	struct shard_options o;
+	enum err_code rc = ERR_OK;
+
+	*out = NULL;
+	if (!dir)
+		return err_nomem(err, "rules");
+	o = rules_options(s, dir);
+	if (fs_exists(dir))
+		rc = fs_remove_tree(&fs_posix, dir, err);
+	if (!rc && !(rc = shard_open(&o, out, err))) {
+		set_candidate(s, *out);
+		rc = shard_start(*out, err);
+		set_candidate(s, NULL);
+	}
+	free(dir);
+	if (rc) {
+		shard_close(*out);
+		*out = NULL;
+	}
+	return rc;
+}
+
+static bool wait_closing(struct storage *s, int64_t ns)
+{
+	int64_t until = clock_monotonic_ns() + ns;
+	bool closing;
+
+	mutex_lock(&s->lock);
+	while (!s->closing && cond_wait_until(&s->changed, &s->lock, until))
+		;
+	closing = s->closing;
+	mutex_unlock(&s->lock);
+	return closing;
+}
+
+static bool begin_rules(struct storage *s, struct shard_node *shard)
+{
+	struct err err;
+
+	if (cluster_set_own(s->cluster, STORAGE_RULES_SHARD, shard_db(shard), &err)) {
+		log_error("main", "rules cannot be evaluated", LOG_E(&err));
+		return false;
+	}
+	mutex_lock(&s->lock);
+	s->rules = shard;
+	mutex_unlock(&s->lock);
+	log_info("main", "rules are evaluated here");
+	s->begin(s->ctx, shard_db(shard));
+	return true;
+}
+
+static void take_rules(void *ctx)
+{
+	struct storage *s = ctx;
+	struct shard_node *shard = NULL;
+	bool told = false;
+	struct err err;
+
+	do {
+		if (!open_rules(s, &shard, &err)) {
+			if (begin_rules(s, shard))
+				return;
+			shard_close(shard);
+			shard = NULL;
+		} else if (err.code == ERR_EXISTS) {
+			if (!told)
+				log_info("main", "rules are evaluated elsewhere", LOG_E(&err));
+			told = true;
+		} else if (err.code != ERR_CANCELED) {
+			log_warn("main", "rules are not evaluated here", LOG_E(&err));
+		}
+	} while (!wait_closing(s, RULES_RETRY_NS));
+}
+
+enum err_code storage_want_rules(
+	struct storage *s, void (*begin)(void *ctx, struct db *db), void *ctx, struct err *err)
+{
+	if (!s->cluster || s->begin)
+		return ERR_OK;
+	s->begin = begin;
+	s->ctx = ctx;
+	return thread_start(&s->rules_thread, "rules-lease", take_rules, s, err);
+}
+
+bool storage_has_rules(struct storage *s)
+{
+	bool had;
+
+	mutex_lock(&s->lock);
+	had = s->rules != NULL;
+	mutex_unlock(&s->lock);
+	return had;
+}
+
+static void set_closing(struct storage *s)
+{
+	mutex_lock(&s->lock);
+	s->closing = true;
+	if (s->candidate)
+		shard_cancel(s->candidate);
+	cond_broadcast(&s->changed);
+	mutex_unlock(&s->lock);
+}
+
+void storage_end_rules(struct storage *s)
+{
+	if (!s)
+		return;
+	set_closing(s);
+	thread_join(&s->rules_thread);
+	s->rules_thread = (struct thread){ .started = false };
+}
+
+static void close_rules(struct storage *s)
+{
+	struct err err;
+
+	storage_end_rules(s);
+	if (!s->rules)
+		return;
+	if (cluster_set_own(s->cluster, STORAGE_RULES_SHARD, NULL, &err))
+		log_warn("main", "rules' own shard", LOG_E(&err));
+	shard_close(s->rules);
+}
+
+/* ---- closing ---- */
+
+void storage_close(struct storage *s)
+{
+	if (!s)
+		return;
+	cluster_metrics_end(&s->metrics);
+	close_rules(s);
+	thread_join(&s->watch);
+	if (s->caretaker)
+		bucket_cancel(s->bucket, clock_monotonic_ns() + LAST_CALL_NS);
+	caretaker_close(s->caretaker);
+	cluster_close(s->cluster);
+	shard_close(s->shard);
+	db_close(s->db);
+	remote_close(s->remote);
+	bucket_close(s->rules_bucket);
+	bucket_close(s->bucket);
+	if (s->lock_fd >= 0)
+		fs_unlock(s->lock_fd);
+	buf_release(&s->bucket_is);
+	cond_destroy(&s->changed);
+	mutex_destroy(&s->lock);
+	free(s);
+}
+
+struct db *storage_db(struct storage *s)
+{
+	return s->cluster ? cluster_db(s->cluster) : s->shard ? shard_db(s->shard) : s->db;
+}
+
+bool storage_is_fenced(struct storage *s)
+{
+	bool fenced;
+
+	mutex_lock(&s->lock);
+	fenced = s->fenced;
+	mutex_unlock(&s->lock);
+	return fenced;
+}
+
+bool storage_is_other(struct storage *s, const struct config *c)
+{
+	struct buf is = { 0 };
+	bool other;
+
+	if (c->bucket.present)
+		bucket_section_encode(&is, &c->bucket);
+	other = !buf_failed(&is) && !str_eq(buf_str(&is), buf_str(&s->bucket_is));
+	buf_release(&is);
+	return other;
+}
+
+enum err_code storage_view(
+	struct storage *s, struct arena *a, struct cluster_view *out, struct err *err)
+{
+	struct cluster_parts p;
+
+	parts_of(s, &p);
+	return cluster_view_fill(&p, a, out, err);
+}

@@ -1,0 +1,52 @@
+/*
+ * Storage: where a server's profiles are, by its mode: a data directory; one that is published to a
+ * bucket as a shard; or nothing but the bucket, whose shards a query node follows.
+ *
+ * On a query node rules need a place for what they record. That is a shard of the cluster too,
+ * named "rules": whoever has its lease evaluates the rules of all query nodes, from a directory
+ * that is made out of the bucket when another node had it before.
+ *
+ * Errors:    of the database, the bucket and the lease (tsdb/cluster/lease.h).
+ * Ownership: storage_open hands *out to the caller. Users of the database are closed before it.
+ * Threads:   any.
+ */
+#ifndef CMD_EPIMETHEUS_STORAGE_H
+#define CMD_EPIMETHEUS_STORAGE_H
+
+#include "cmd/epimetheus/options.h"
+
+struct arena;
+struct cluster_view;
+struct config;
+struct db;
+struct storage;
+
+#define STORAGE_RULES_SHARD "rules"
+
+/* May wait for the lease of the shard's name; storage_cancel ends the wait. */
+MUST_CHECK enum err_code storage_open(
+	const struct options *o, const struct config *c, struct storage **out, struct err *err);
+void storage_close(struct storage *s); /* NULL is fine */
+
+struct db *storage_db(struct storage *s); /* answers queries */
+
+/*
+ * Takes the lease of rules once nobody has it, and then calls `begin` with the database that takes
+ * what they record; query nodes only, once.
+ */
+MUST_CHECK enum err_code storage_want_rules(
+	struct storage *s, void (*begin)(void *ctx, struct db *db), void *ctx, struct err *err);
+/* `begin` is not called from here on. Before whoever it begins is closed. */
+void storage_end_rules(struct storage *s);
+bool storage_has_rules(struct storage *s);
+
+/* Another server took over what this one published, and the process was told to end. */
+bool storage_is_fenced(struct storage *s);
+/* The configuration is of another bucket: that wants a restart. */
+bool storage_is_other(struct storage *s, const struct config *c);
+
+/* What the page and the API show of the bucket; metrics show the same while the storage is open. */
+MUST_CHECK enum err_code storage_view(
+	struct storage *s, struct arena *a, struct cluster_view *out, struct err *err);
+
+#endif

@@ -1,0 +1,138 @@
+/* bucket verify, repair: what manifests name, and manifests that are lost. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/fs.h"
+#include "base/self/flags.h"
+#include "cmd/epitool/bucket/bucket_command.h"
+#include "cmd/epitool/bucket/place.h"
+#include "cmd/epitool/epitool.h"
+#include "cmd/epitool/progress.h"
+#include "tsdb/cluster/inspect.h"
+
+static void print_line(void *ctx, const char *line)
+{
+	printf("%s\n", line);
+}
+
+static bool is_interrupted(void *ctx)
+{
+	return atomic_load(&interrupted);
+}
+
+/* ---- verify ---- */
+
+static enum err_code verify_all(struct inspect *x, const char *only, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct str *names;
+	struct arena a;
+	size_t n;
+
+	if (only)
+		return inspect_verify(x, str_of(only), err);
+	arena_init(&a, 0);
+	if (!(rc = shard_list_names(x->bucket, &a, &names, &n, err)))
+		for (size_t i = 0; i < n && !rc; i++)
+			rc = inspect_verify(x, names[i], err);
+	arena_release(&a);
+	return rc;
+}
+
+static enum err_code verify(struct inspect *x, const char *only, bool deep, struct err *err)
+{
+	enum err_code rc;
+	struct err why;
+	char *dir;
+
+	if (!deep)
+		return verify_all(x, only, err);
+	if (asprintf(&dir, "%s/epitool-XXXXXX", place_temp_dir()) < 0)
+		return err_nomem(err, "verify");
+	if (!mkdtemp(dir)) {
+		rc = err_set(err, ERR_IO, "%s: no directory for copies", dir);
+		free(dir);
+		return rc;
+	}
+	x->dir = dir;
+	rc = verify_all(x, only, err);
+	if (fs_remove_tree(&fs_posix, dir, &why) && !rc)
+		rc = err_copy(err, &why);
+	free(dir);
+	return rc;
+}
+
+int objects_verify(int argc, char **argv)
+{
+	const char *file, *args[1];
+	bool deep = false;
+	struct flag flags[] = {
+		CONFIG_FLAG(&file),
+		{ "deep", FLAG_BOOL, &deep, NULL,
+			"Copy each block and segment to a temporary directory and check all that is in it." },
+	};
+	struct inspect x = { .finding = print_line, .note = print_line, .stop = is_interrupted };
+	struct err err;
+	enum err_code rc;
+	size_t n;
+	int code;
+
+	code = read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
+		"bucket verify [FLAGS] [SHARD]",
+		"Reads all that manifests name: is it there, with its size and hash? Objects that no\n"
+		"manifest names are listed: they are on their way in or out, or left by a crash.\n"
+		"\n"
+		"Exit codes: 0, 1 something is wrong, 2 the command line is wrong, 130 Ctrl-C.",
+		args, 0, 1, &n);
+	if (code >= 0)
+		return code;
+	interrupt_catch();
+	if (!(rc = bucket_of_config(file, &x.bucket, &err)))
+		rc = verify(&x, n ? args[0] : NULL, deep, &err);
+	bucket_close(x.bucket);
+	if (rc)
+		return bucket_command_failed(&err);
+	printf("%" PRIu64 " %s verified, %" PRIu64 " objects, %" PRIu64 " bytes, %" PRIu64
+		   " %s; %" PRIu64 " without a name\n",
+		x.shards, x.shards == 1 ? "shard" : "shards", x.objects, x.bytes, x.findings,
+		x.findings == 1 ? "finding" : "findings", x.orphans);
+	return x.findings ? EXIT_FAILED : 0;
+}
+
+/* ---- repair ---- */
+
+int objects_repair(int argc, char **argv)
+{
+	const char *file, *args[1];
+	bool force = false;
+	struct flag flags[] = {
+		CONFIG_FLAG(&file),
+		{ "force", FLAG_BOOL, &force, NULL,
+			"Do not wait a minute to see that no server uses the shard." },
+	};
+	struct inspect x = { .finding = print_line, .note = print_line, .stop = is_interrupted };
+	struct err err;
+	enum err_code rc;
+	size_t n;
+	int code;
+
+	code = read_flags(flags, sizeof(flags) / sizeof(flags[0]), argc, argv,
+		"bucket repair [FLAGS] SHARD",
+		"Writes the manifest of a shard anew that is missing or cannot be read, out of its blocks\n"
+		"and segments. Names what it could not take: the shard removes that when it starts.\n"
+		"\n"
+		"Exit codes: 0, 1 no manifest was written, 2 the command line is wrong, 130 Ctrl-C.",
+		args, 1, 1, &n);
+	if (code >= 0)
+		return code;
+	interrupt_catch();
+	if (!(rc = bucket_of_config(file, &x.bucket, &err)))
+		rc = inspect_repair(&x, str_of(args[0]), force ? -1 : 0, &err);
+	bucket_close(x.bucket);
+	if (rc)
+		return bucket_command_failed(&err);
+	printf("manifest of shard %s written: %" PRIu64 " blocks, %" PRIu64 " objects\n", args[0],
+		x.blocks, x.objects);
+	return 0;
+}

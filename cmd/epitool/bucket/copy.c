@@ -1,0 +1,245 @@
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/fs.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "cmd/epitool/bucket/copy.h"
+#include "cmd/epitool/progress.h"
+
+#define LOOK_NS (20 * NS_PER_MS)
+
+enum rank { RANK_OTHERS, RANK_META, RANK_MANIFEST, RANKS };
+
+struct copying {
+	const struct place *from, *to;
+	struct arena arena;
+	struct place_list source, target;
+	uint64_t total; /* bytes */
+	uint64_t odd;
+	enum rank rank; /* of this turn */
+	_Atomic uint64_t next, done; /* done: bytes */
+	_Atomic uint64_t copied, bytes, there, gone;
+	atomic_uint running;
+	atomic_bool failed;
+	struct mutex lock; /* guards rc, err */
+	enum err_code rc; /* the first one */
+	struct err err;
+};
+
+static struct str last_part(struct str key)
+{
+	size_t n = key.len;
+
+	while (n && key.ptr[n - 1] != '/')
+		n--;
+	return (struct str){ key.ptr + n, key.len - n };
+}
+
+static enum rank rank_of(struct str key)
+{
+	struct str name = last_part(key);
+
+	return str_is(name, "manifest") ? RANK_MANIFEST :
+		str_is(name, "meta.json")   ? RANK_META :
+									  RANK_OTHERS;
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct place_object *x = a, *y = b;
+
+	return str_cmp(x->key, y->key);
+}
+
+/* ---- one object ---- */
+
+static enum err_code is_there(
+	struct copying *c, const struct place_object *o, bool *out, struct err *err)
+{
+	char ours[BUCKET_HASH_LEN + 1] = "", theirs[BUCKET_HASH_LEN + 1] = "";
+	const struct place_object *t;
+	enum err_code rc;
+
+	t = c->target.n ? bsearch(o, c->target.v, c->target.n, sizeof(*t), by_key) : NULL;
+	*out = false;
+	if (!t || t->bytes != o->bytes)
+		return ERR_OK;
+	if ((rc = place_hash(c->from, o->key, ours, err)))
+		return rc;
+	if (!ours[0]) /* of another program: it is copied again */
+		return ERR_OK;
+	rc = place_hash(c->to, o->key, theirs, err);
+	*out = !rc && !strcmp(ours, theirs);
+	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
+}
+
+static enum err_code copy_one(struct copying *c, const struct place_object *o, struct err *err)
+{
+	enum err_code rc;
+	bool there;
+
+	if (atomic_load(&interrupted))
+		return err_set(err, ERR_CANCELED, "interrupted");
+	if ((rc = is_there(c, o, &there, err)))
+		goto end;
+	if (there) {
+		c->there++;
+	} else if (!(rc = place_copy(c->from, c->to, o->key, err))) {
+		c->copied++;
+		c->bytes += o->bytes;
+	}
+end:
+	if (rc == ERR_NOT_FOUND) {
+		c->gone++;
+		rc = ERR_OK;
+	}
+	c->done += o->bytes;
+	progress_set(c->done, c->total);
+	return rc;
+}
+
+/* ---- all of them ---- */
+
+static void fail(struct copying *c, enum err_code rc, const struct err *err)
+{
+	mutex_lock(&c->lock);
+	if (!c->rc) {
+		c->rc = rc;
+		c->err = *err;
+	}
+	mutex_unlock(&c->lock);
+	atomic_store(&c->failed, true);
+}
+
+static void work(void *ctx)
+{
+	struct copying *c = ctx;
+	struct err err;
+	enum err_code rc;
+	uint64_t i;
+
+	while (!atomic_load(&c->failed) && (i = c->next++) < c->source.n)
+		if (rank_of(c->source.v[i].key) == c->rank && (rc = copy_one(c, &c->source.v[i], &err)))
+			fail(c, rc, &err);
+	atomic_fetch_sub(&c->running, 1);
+}
+
+static void cancel(const struct place *p)
+{
+	if (p->bucket)
+		bucket_cancel(p->bucket, 0);
+}
+
+static void copy_rank(struct copying *c, enum rank rank, unsigned workers)
+{
+	struct thread threads[COPY_WORKERS_MAX] = { 0 };
+	struct err err;
+	enum err_code rc;
+
+	c->rank = rank;
+	c->next = 0;
+	for (unsigned i = 0; i < workers; i++) {
+		atomic_fetch_add(&c->running, 1);
+		if ((rc = thread_start(&threads[i], "copy", work, c, &err))) {
+			atomic_fetch_sub(&c->running, 1);
+			fail(c, rc, &err);
+		}
+	}
+	while (atomic_load(&c->running) && !atomic_load(&interrupted))
+		progress_wait(LOOK_NS);
+	if (atomic_load(&interrupted)) {
+		cancel(c->from);
+		cancel(c->to);
+	}
+	for (unsigned i = 0; i < workers; i++)
+		thread_join(&threads[i]);
+}
+
+static enum err_code list_both(struct copying *c, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = place_list(c->from, &c->arena, &c->source, err)))
+		return rc;
+	rc = place_list(c->to, &c->arena, &c->target, err);
+	return rc == ERR_NOT_FOUND && !c->to->bucket ? ERR_OK : rc; /* it will be made */
+}
+
+/*
+ * The manifests of a bucket as they are now, as files; a source like any other. Without one of them
+ * the copy is a newer one's, which names what was not listed.
+ */
+static enum err_code save_manifests(
+	struct copying *c, const char *dir, struct place_list *out, struct err *err)
+{
+	const struct place saved = { .path = dir };
+	enum err_code rc;
+
+	for (size_t i = 0; i < c->source.n; i++)
+		if (rank_of(c->source.v[i].key) == RANK_MANIFEST &&
+			(rc = place_copy(c->from, &saved, c->source.v[i].key, err)) && rc != ERR_NOT_FOUND)
+			return rc;
+	return place_list(&saved, &c->arena, out, err);
+}
+
+static enum err_code copy_all(struct copying *c, const char *dir, unsigned workers, struct err *err)
+{
+	const struct place saved = { .path = dir }, *from = c->from;
+	struct place_list manifests = { 0 };
+	enum err_code rc;
+
+	if ((rc = list_both(c, err)))
+		return rc;
+	if (from->bucket && (rc = save_manifests(c, dir, &manifests, err)))
+		return rc;
+	if (manifests.n && (rc = list_both(c, err))) /* what they name is there now */
+		return rc;
+	for (size_t i = 0; i < c->source.n; i++)
+		c->total += c->source.v[i].bytes;
+	c->odd = c->source.odd;
+	progress_set(0, c->total);
+	for (enum rank r = 0; r < RANKS && !c->rc; r++) {
+		if (r == RANK_MANIFEST && c->gone) /* it may name them */
+			break;
+		if (r == RANK_MANIFEST && from->bucket) {
+			c->from = &saved;
+			c->source = manifests;
+		}
+		copy_rank(c, r, workers);
+		c->from = from;
+	}
+	if (c->rc)
+		return err_copy(err, &c->err);
+	return ERR_OK;
+}
+
+enum err_code objects_copy_tree(const struct place *from, const struct place *to, unsigned workers,
+	struct copy_result *out, struct err *err)
+{
+	struct copying c = { .from = from, .to = to };
+	enum err_code rc;
+	char *dir;
+
+	if (asprintf(&dir, "%s/epitool-XXXXXX", place_temp_dir()) < 0)
+		return err_nomem(err, "copy");
+	if (!mkdtemp(dir)) {
+		rc = err_errno(err, errno, "%s", dir);
+		free(dir);
+		return rc;
+	}
+	mutex_init(&c.lock);
+	arena_init(&c.arena, 0);
+	progress_begin("copying");
+	rc = copy_all(&c, dir, workers < COPY_WORKERS_MAX ? workers : COPY_WORKERS_MAX, err);
+	progress_end();
+	*out = (struct copy_result){ c.copied, c.bytes, c.there, c.gone, c.odd };
+	if (fs_remove_tree(&fs_posix, dir, &c.err))
+		log_warn("epitool", "a directory stays", LOG_S("path", dir), LOG_E(&c.err));
+	free(dir);
+	arena_release(&c.arena);
+	mutex_destroy(&c.lock);
+	return rc;
+}

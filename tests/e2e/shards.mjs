@@ -1,0 +1,147 @@
+// A cluster for tests: shards and query nodes over one bucket, and pushers that know what was acknowledged.
+import assert from 'node:assert/strict';
+import { mkdirSync, rmSync } from 'node:fs';
+import { join, request, sleep, startServer } from './lib.mjs';
+
+const varint = (n) => {
+  const out = [];
+  for (let v = BigInt(n); ; v >>= 7n) {
+    if (v < 128n) return [...out, Number(v)];
+    out.push(Number(v & 127n) | 128);
+  }
+};
+const field = (n, bytes) => [...varint(n * 8 + 2), ...varint(bytes.length), ...bytes];
+const number = (n, v) => [...varint(n * 8), ...varint(v)];
+const text = (s) => [...Buffer.from(s)];
+
+/** A pprof profile of samples/count: `value` in function `name`, called by main.main. */
+export function profile(name, value) {
+  return Buffer.from([
+    ...field(1, [...number(1, 1), ...number(2, 2)]),
+    ...field(2, [...field(1, [1, 2]), ...field(2, varint(value))]),
+    ...[1, 2].flatMap((id) => field(4, [...number(1, id), ...field(4, number(1, id))])),
+    ...[[1, 3], [2, 4]].flatMap(([id, s]) => field(5, [...number(1, id), ...number(2, s)])),
+    ...number(10, 1000000000),
+    ...['', 'samples', 'count', name, 'main.main'].flatMap((s) => field(6, text(s))),
+  ]);
+}
+
+/** The `bucket` section of a configuration. */
+export function bucketSection(store, prefix = 'epi') {
+  return `bucket:
+  endpoint: ${store.endpoint}
+  bucket: ${store.bucket}
+  prefix: ${prefix}
+  access_key: ${store.accessKey}
+  secret_key: ${store.secretKey}
+`;
+}
+
+/**
+ * A cluster over `store`: members are started, killed and started again by name. Each has a directory below `dir`, and a
+ * port of its own for its life.
+ */
+export class Cluster {
+  constructor(t, { dir, store, total = 3, interval = '1s', config = '', args = [] }) {
+    Object.assign(this, { t, dir, store, total, interval, config, args, members: new Map() });
+  }
+
+  shard(i, options = {}) {
+    return this.start(`shard-${i}`, { ...options, args: ['--web.enable-ingest', '--web.enable-admin-api',
+      `--shard.name=shard-${i}`, `--shard.total=${this.total}`, `--storage.bucket.segment-interval=${this.interval}`, ...this.args,
+      ...(options.args || [])] });
+  }
+
+  node(i, options = {}) {
+    return this.start(`query-${i}`, { ...options, args: ['--mode=query', '--storage.bucket.poll-interval=1s', ...(options.args || [])] });
+  }
+
+  async start(name, { args = [], config = '', ready = true, port } = {}) {
+    const dir = join(this.dir, name);
+    mkdirSync(dir, { recursive: true });
+    const was = this.members.get(name);
+    const server = await startServer(this.t, { dir, ready, port: port ?? was?.port ?? 0,
+      config: `${bucketSection(this.store)}${this.config}${config}`, args });
+    server.name = name;
+    server.dir = dir;
+    if (ready) this.members.set(name, server);
+    return server;
+  }
+
+  get(name) {
+    return this.members.get(name);
+  }
+
+  async kill(name, signal = 'SIGKILL') {
+    await this.get(name).stop(signal);
+  }
+
+  /** A disk that is lost. */
+  wipe(name) {
+    rmSync(join(this.dir, name, 'data'), { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
+/**
+ * Pushes profiles to one shard, one after the other, and notes what was acknowledged. A profile without an answer is sent
+ * again until there is one: the same series, time and bytes are stored once.
+ */
+export class Pusher {
+  constructor(server, { job = 'calls', pods = 4, seed = 1 } = {}) {
+    Object.assign(this, { server, job, pods, seed, acknowledged: [], stopped: false, n: 0, failures: 0 });
+  }
+
+  begin(gapMs = 10) {
+    this.loop = (async () => {
+      while (!this.stopped) {
+        await this.push();
+        await sleep(gapMs);
+      }
+    })();
+    return this;
+  }
+
+  async push() {
+    const i = this.n++;
+    const one = { pod: `${this.server().name}-${i % this.pods}`, at: Date.now() / 1000, name: `main.f${(i * 7 + this.seed) % 5}`,
+      value: 1 + ((i * 2654435761 + this.seed * 40503) % 1000) };
+    const body = profile(one.name, one.value);
+    while (!this.stopped) {
+      const url = `${this.server().url}/api/v1/ingest?name=process_cpu&job=${this.job}&pod=${one.pod}&time=${one.at.toFixed(3)}`;
+      const answer = await request(url, { method: 'POST', body }).catch((e) => ({ status: 0, body: e.message }));
+      if (answer.status >= 200 && answer.status < 300) {
+        this.acknowledged.push({ ...one, acked: Date.now() / 1000 });
+        return;
+      }
+      assert.ok(answer.status === 0 || answer.status === 503 || answer.status === 429, `${answer.status} ${answer.body}`);
+      this.failures++;
+      await sleep(50);
+    }
+  }
+
+  async stop() {
+    this.stopped = true;
+    await this.loop;
+    return this.acknowledged;
+  }
+}
+
+/** Sums by function of what was acknowledged. */
+export function sums(list) {
+  const by = {};
+  for (const one of list) by[one.name] = (by[one.name] || 0) + one.value;
+  return by;
+}
+
+/** Sums by function of what a server has: { functions, warnings }. */
+export async function stored(server, selector = '{job="calls"}', from = Date.now() / 1000 - 7200) {
+  const params = { query: `flat(merge(process_cpu:samples${selector}))`, start: from, end: Date.now() / 1000 + 60 };
+  const res = await request(`${server.url}/api/v1/query?${new URLSearchParams(params)}`);
+  const answer = JSON.parse(res.body);
+  if (answer.status !== 'success') throw new Error(`${res.status} ${answer.error}`);
+  const functions = {};
+  for (const one of answer.data.result) functions[one.metric.function] = Number(one.value[1]);
+  return { functions, warnings: answer.warnings || [] };
+}
+
+

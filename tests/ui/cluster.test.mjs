@@ -1,0 +1,88 @@
+// The page Cluster: states, troubles, totals and money in words.
+import assert from "node:assert/strict";
+import test from "node:test";
+import { QUERY_NODE, SHARD } from "../browser/cluster_answer.mjs";
+import { page } from "./page.mjs";
+
+const { cluster } = page;
+const shard = (name) => QUERY_NODE.shards.find((s) => s.name === name);
+
+test("each state of a shard is a chip with a sentence; the worst comes first", () => {
+	const rows = [
+		["shard-2", "failing", "down", /^It cannot be read: shards\/shard-2\/manifest: checksum/],
+		["shard-1", "late", "down", /newest profiles are missing/],
+		["shard-4", "not read yet", "wait", /not read yet/],
+		["shard-0", "up to date", "up", /can be queried/],
+		["shard-3", "stopped", "", /in order/],
+		["shard-5", "this server", "up", /in this process/],
+	];
+	for (const [name, text, mark, hint] of rows) {
+		const chip = cluster.chipOf(shard(name));
+		assert.deepEqual([chip.text, chip.mark], [text, mark], name);
+		assert.match(chip.hint, hint, name);
+	}
+	const ranks = rows.map(([name]) => cluster.chipOf(shard(name)).rank);
+	assert.deepEqual(ranks, ranks.slice().sort((a, b) => a - b));
+	const strange = cluster.chipOf({ name: "x", state: "burning" });
+	assert.deepEqual([strange.text, strange.mark], ["burning", ""]);
+});
+
+test("states of the shard of this server", () => {
+	for (const [state, text, mark] of [
+		["waiting", "waiting", "wait"],
+		["running", "publishing", "up"],
+		["away", "bucket away", "down"],
+		["fenced", "fenced", "down"],
+		["burning", "burning", ""],
+	]) {
+		const chip = cluster.ownChipOf({ ...SHARD.shard, state });
+		assert.deepEqual([chip.text, chip.mark], [text, mark]);
+	}
+});
+
+test("troubles are sentences that name the shard and the reason", () => {
+	const [failing, missing, late, off, ...more] = cluster.troublesOf({
+		...QUERY_NODE,
+		shards: [shard("shard-1"), shard("shard-2")],
+	});
+	assert.match(failing, /^Shard shard-2 cannot be read, and answers lack its profiles after 2026-.*: shards\/shard-2\/manifest: checksum does not match$/);
+	assert.equal(missing, "Shard shard-2: the bucket lacks 2 objects that its manifest names; answers that need them say so.");
+	assert.match(late, /^Shard shard-1 is late: answers lack its profiles after 2026-11-22 .*\.$/);
+	assert.match(off, /^The cache on disk takes no pages.*: write \/cache: No space left on device$/);
+	assert.deepEqual(more, []);
+	assert.deepEqual(cluster.troublesOf({ mode: "query", bucket: "b", shards: [shard("shard-0"), shard("shard-3"), shard("shard-5")] }), []);
+	const [one] = cluster.troublesOf({ mode: "query", shards: [{ ...shard("shard-0"), missing: 1 }] });
+	assert.match(one, /lacks 1 object that/);
+	const [never] = cluster.troublesOf({ mode: "query", shards: [{ name: "n", state: "failing", late: true }] });
+	assert.equal(never, "Shard n cannot be read, and answers lack its profiles.");
+	const [down] = cluster.troublesOf({ mode: "query", cache: { ...QUERY_NODE.cache, off: undefined, down: "refused" } });
+	assert.equal(down, "The bucket did not answer the last read: refused");
+
+	const own = (s) => cluster.troublesOf({ ...SHARD, shard: { ...SHARD.shard, ...s } });
+	assert.deepEqual(own({}), [
+		"Shard shard-0 of this server cannot reach the bucket; profiles are kept here and put later: put shards/shard-0/manifest: connection refused",
+	]);
+	assert.match(own({ state: "fenced", last_error: undefined })[0], /taken over by another server.*nobody\.$/);
+	assert.deepEqual(own({ state: "running", last_error: "upload: x" }), ["Shard shard-0 of this server: upload: x"]);
+	assert.deepEqual(own({ state: "running", last_error: undefined }), []);
+});
+
+test("totals are of all that the server knows", () => {
+	assert.deepEqual(cluster.totalsOf(QUERY_NODE), {
+		shards: 6,
+		late: 2,
+		bytes: 2147483648 + 1073741824 + 1048576 + 52428800,
+		requests: 12408,
+	});
+	assert.deepEqual(cluster.totalsOf(SHARD), { shards: 0, late: 0, bytes: 2147483648, requests: 9000 });
+	assert.deepEqual(cluster.totalsOf({ mode: "server" }), { shards: 0, late: 0, bytes: 0, requests: 0 });
+});
+
+test("money, lag and rate", () => {
+	for (const [v, text] of [[0, "0"], [0.0001, "under 0.01"], [0.127, "0.13"], [12.345, "12.35"], [1234.5, "1,235"]])
+		assert.equal(cluster.money(v), text);
+	for (const [v, text] of [[undefined, "–"], [0, "0 s"], [20.4, "20.4 s"], [95.2, "95.2 s"], [720, "12 min"], [9000, "3 h"], [864000, "10 d"]])
+		assert.equal(cluster.lag(v), text);
+	assert.equal(cluster.hitRate(QUERY_NODE.cache), "95.00%");
+	assert.equal(cluster.hitRate({ ...QUERY_NODE.cache, hit_rate: undefined }), "nothing read yet");
+});

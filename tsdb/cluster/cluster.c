@@ -1,0 +1,485 @@
+#include "tsdb/cluster/cluster.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "tsdb/db.h"
+#include "tsdb/union.h"
+
+/*
+ * Workers take the shard whose turn is due longest. A shard is worked on by one at a time (busy);
+ * who wants to remove it waits for that. The list of shards is a turn like the others.
+ */
+#define LIST_EVERY_NS (60 * NS_PER_S)
+#define WORKERS_MAX 64u
+#define POLL_NS (10 * NS_PER_S)
+#define SHARDS_PREFIX "shards/"
+
+struct shard {
+	char *name;
+	struct follower *follower; /* lock; NULL: own, or it could not be made yet */
+	struct db *own; /* lock: a database of this process, or NULL */
+	int64_t next_ns; /* lock; monotonic */
+	unsigned rounds; /* lock: that ended */
+	bool busy; /* lock: a worker has it */
+	bool absent; /* lock: the last list, or its last round, did not find it */
+	bool in_union;
+};
+
+struct cluster {
+	struct cluster_options o;
+	char *dir;
+	struct db *db; /* the union */
+	struct mutex lock;
+	struct cond due, done; /* work for a worker; a round ended */
+	struct shard **shards; /* lock: ascending by name */
+	size_t n, cap;
+	int64_t list_ns; /* lock: when to list */
+	bool listing, listed; /* lock: a worker does it; it was done once */
+	struct err list_failed; /* lock; code ERR_OK: the last list was well */
+	bool closing; /* lock */
+	struct thread workers[WORKERS_MAX];
+};
+
+/* ---- the list of shards; the lock is held ---- */
+
+static size_t place_of(const struct cluster *c, struct str name)
+{
+	size_t at = 0;
+
+	while (at < c->n && str_cmp(str_of(c->shards[at]->name), name) < 0)
+		at++;
+	return at;
+}
+
+static struct shard *find(const struct cluster *c, struct str name)
+{
+	size_t at = place_of(c, name);
+
+	return at < c->n && str_is(name, c->shards[at]->name) ? c->shards[at] : NULL;
+}
+
+static struct shard *add(struct cluster *c, struct str name)
+{
+	struct shard *s = find(c, name);
+	size_t at;
+
+	mutex_assert_held(&c->lock);
+	if (s)
+		return s;
+	if (!array_room(&c->shards, c->n, 1, &c->cap) || !(s = calloc(1, sizeof(*s))) ||
+		!(s->name = strndup(name.ptr, name.len))) {
+		free(s);
+		return NULL;
+	}
+	at = place_of(c, name);
+	memmove(c->shards + at + 1, c->shards + at, (c->n - at) * sizeof(struct shard *));
+	c->shards[at] = s;
+	c->n++;
+	log_info("cluster", "shard found", LOG_S("shard", s->name));
+	return s;
+}
+
+static void take_out(struct cluster *c, const struct shard *s)
+{
+	size_t at = place_of(c, str_of(s->name));
+
+	mutex_assert_held(&c->lock);
+	memmove(c->shards + at, c->shards + at + 1, (c->n - at - 1) * sizeof(struct shard *));
+	c->n--;
+}
+
+static void shard_free(struct shard *s)
+{
+	free(s->name);
+	free(s);
+}
+
+/* ---- rounds, by who made it busy ---- */
+
+/* Memory is for all shards together; each has its part as of when it was found. */
+static struct db_options part_of(struct cluster *c)
+{
+	struct db_options o = c->o.db;
+	size_t n;
+
+	mutex_lock(&c->lock);
+	n = c->n ? c->n : 1;
+	mutex_unlock(&c->lock);
+	o.symbols_bytes /= n;
+	o.cache_bytes /= n;
+	if (o.cache_bytes < (UINT64_C(1) << 20))
+		o.cache_bytes = UINT64_C(1) << 20;
+	return o;
+}
+
+static enum err_code make_follower(struct cluster *c, struct shard *s, struct err *err)
+{
+	struct follower_options o = {
+		.bucket = c->o.bucket, .remote = c->o.remote, .shard = s->name, .db = part_of(c)
+	};
+	struct follower *f = NULL;
+	char *dir = NULL;
+	enum err_code rc;
+
+	if (asprintf(&dir, "%s/%s", c->dir, s->name) < 0)
+		return err_nomem(err, "shard");
+	o.dir = dir;
+	rc = follower_open(&o, &f, err);
+	free(dir);
+	mutex_lock(&c->lock);
+	s->follower = f;
+	mutex_unlock(&c->lock);
+	return rc;
+}
+
+/* The union has a shard from its first round on, well or not: answers say what is missing. */
+static void round_of(struct cluster *c, struct shard *s)
+{
+	enum err_code rc = ERR_OK;
+	struct err err;
+
+	if (!s->follower && (rc = make_follower(c, s, &err))) {
+		log_error("cluster", "shard cannot be followed", LOG_S("shard", s->name), LOG_E(&err));
+	} else {
+		rc = follower_round(s->follower, &err);
+		if (!s->in_union &&
+			db_union_add(
+				c->db, s->name, follower_db(s->follower), follower_tell, s->follower, &err))
+			log_error("cluster", "shard not added", LOG_S("shard", s->name), LOG_E(&err));
+		else
+			s->in_union = true;
+	}
+	mutex_lock(&c->lock);
+	s->absent = rc == ERR_NOT_FOUND;
+	mutex_unlock(&c->lock);
+}
+
+static void leave_union(struct cluster *c, struct shard *s)
+{
+	struct follower *f;
+
+	mutex_lock(&c->lock);
+	f = s->follower;
+	s->follower = NULL;
+	mutex_unlock(&c->lock);
+	if (s->in_union)
+		db_union_remove(c->db, s->name);
+	s->in_union = false;
+	follower_close(f);
+}
+
+/* ---- listing ---- */
+
+struct listing {
+	struct cluster *c;
+	struct arena a;
+	struct str *names;
+	size_t n, cap;
+};
+
+static enum err_code take_name(void *ctx, const struct bucket_object *o, struct err *err)
+{
+	struct listing *l = ctx;
+	struct str name = { o->key.ptr + sizeof(SHARDS_PREFIX) - 1,
+		o->key.len - (sizeof(SHARDS_PREFIX) - 1) };
+
+	if (!o->is_prefix || !name.len)
+		return ERR_OK;
+	if (name.ptr[name.len - 1] == '/')
+		name.len--;
+	if (manifest_check_shard(name, NULL))
+		return ERR_OK; /* something else's */
+	if (!array_room(&l->names, l->n, 1, &l->cap))
+		return err_nomem(err, "shards");
+	name = (struct str){ str_dup(&l->a, name).ptr, name.len };
+	if (!name.ptr)
+		return arena_fail(&l->a, "shards", err);
+	l->names[l->n++] = name;
+	return ERR_OK;
+}
+
+static bool is_listed(const struct listing *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++)
+		if (str_is(l->names[i], name))
+			return true;
+	return false;
+}
+
+/* The first shard that neither the list nor its last round found; busy from now on. */
+static struct shard *take_gone(struct cluster *c, const struct listing *l)
+{
+	struct shard *s = NULL;
+
+	mutex_lock(&c->lock);
+	for (size_t i = 0; i < c->n && !s; i++)
+		if (!c->shards[i]->own && !c->shards[i]->busy && c->shards[i]->absent &&
+			!is_listed(l, c->shards[i]->name))
+			s = c->shards[i];
+	if (s) {
+		s->busy = true;
+		take_out(c, s);
+	}
+	mutex_unlock(&c->lock);
+	return s;
+}
+
+static void list(struct cluster *c)
+{
+	struct listing l = { .c = c };
+	struct err err = { 0 };
+	struct shard *s;
+	enum err_code rc;
+
+	arena_init(&l.a, 0);
+	rc = bucket_list(c->o.bucket, STR(SHARDS_PREFIX), STR("/"), STR(""), take_name, &l, &err);
+	mutex_lock(&c->lock);
+	for (size_t i = 0; i < l.n && !rc; i++)
+		if (!add(c, l.names[i]))
+			rc = err_nomem(&err, "shards");
+	if (rc && !c->list_failed.code)
+		log_warn("cluster", "shards cannot be listed", LOG_E(&err));
+	c->list_failed = rc ? err : (struct err){ 0 };
+	mutex_unlock(&c->lock);
+	while (!rc && (s = take_gone(c, &l))) {
+		log_info("cluster", "shard is gone", LOG_S("shard", s->name));
+		leave_union(c, s);
+		shard_free(s);
+	}
+	free(l.names);
+	arena_release(&l.a);
+}
+
+/* ---- workers ---- */
+
+/* What is due: *s, or the list. False: nothing; *until: when something will be. */
+static bool next(struct cluster *c, struct shard **s, int64_t *until)
+{
+	int64_t now = clock_monotonic_ns();
+
+	mutex_assert_held(&c->lock);
+	*s = NULL;
+	*until = now + NS_PER_S;
+	if (!c->listing && c->list_ns <= now)
+		return true;
+	for (size_t i = 0; i < c->n; i++) {
+		struct shard *at = c->shards[i];
+
+		if (at->busy || at->own)
+			continue;
+		if (at->next_ns <= now && (!*s || at->next_ns < (*s)->next_ns))
+			*s = at;
+		if (at->next_ns < *until)
+			*until = at->next_ns;
+	}
+	return *s != NULL;
+}
+
+static void do_list(struct cluster *c)
+{
+	c->listing = true;
+	mutex_unlock(&c->lock);
+	list(c);
+	mutex_lock(&c->lock);
+	c->listing = false;
+	c->listed = true;
+	c->list_ns = clock_monotonic_ns() +
+		(c->list_failed.code && c->o.poll_ns < LIST_EVERY_NS ? c->o.poll_ns : LIST_EVERY_NS);
+	cond_broadcast(&c->due);
+}
+
+static void do_round(struct cluster *c, struct shard *s)
+{
+	s->busy = true;
+	mutex_unlock(&c->lock);
+	round_of(c, s);
+	mutex_lock(&c->lock);
+	s->busy = false;
+	s->rounds++;
+	s->next_ns = clock_monotonic_ns() + c->o.poll_ns;
+}
+
+static void work(void *ctx)
+{
+	struct cluster *c = ctx;
+	struct shard *s;
+	int64_t until;
+
+	mutex_lock(&c->lock);
+	while (!c->closing) {
+		if (!next(c, &s, &until)) {
+			cond_wait_until(&c->due, &c->lock, until);
+			continue;
+		}
+		if (s)
+			do_round(c, s);
+		else
+			do_list(c);
+		cond_broadcast(&c->done);
+	}
+	mutex_unlock(&c->lock);
+}
+
+/* ---- the cluster ---- */
+
+/* There may be shards that nobody knows of. */
+static void tell_list(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to)
+{
+	struct cluster *c = ctx;
+	struct buf text = { 0 };
+
+	mutex_lock(&c->lock);
+	if (!c->listed || c->list_failed.code) {
+		buf_printf(&text, "shards may be missing: they cannot be listed%s%s%c",
+			c->list_failed.code ? ": " : " yet", c->list_failed.code ? c->list_failed.msg : "",
+			'\0');
+		warn(to, buf_failed(&text) ? "shards may be missing" : text.ptr);
+	}
+	mutex_unlock(&c->lock);
+	buf_release(&text);
+}
+
+enum err_code cluster_open(const struct cluster_options *o, struct cluster **out, struct err *err)
+{
+	struct cluster *c = calloc(1, sizeof(*c));
+	enum err_code rc = ERR_OK;
+
+	if (!c || !(c->dir = strdup(o->dir))) {
+		free(c);
+		return err_nomem(err, "cluster");
+	}
+	c->o = *o;
+	if (!c->o.poll_ns)
+		c->o.poll_ns = POLL_NS;
+	if (!c->o.workers)
+		c->o.workers = 8;
+	if (c->o.workers > WORKERS_MAX)
+		c->o.workers = WORKERS_MAX;
+	mutex_init(&c->lock);
+	cond_init(&c->due);
+	cond_init(&c->done);
+	if (!(rc = db_union_open(&c->db, err)))
+		db_union_tell(c->db, tell_list, c);
+	for (unsigned i = 0; i < c->o.workers && !rc; i++)
+		rc = thread_start(&c->workers[i], "cluster", work, c, err);
+	if (rc) {
+		cluster_close(c);
+		return rc;
+	}
+	*out = c;
+	return ERR_OK;
+}
+
+void cluster_close(struct cluster *c)
+{
+	if (!c)
+		return;
+	mutex_lock(&c->lock);
+	c->closing = true;
+	cond_broadcast(&c->due);
+	cond_broadcast(&c->done);
+	mutex_unlock(&c->lock);
+	for (unsigned i = 0; i < c->o.workers; i++)
+		thread_join(&c->workers[i]);
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->shards[i]->own)
+			db_union_remove(c->db, c->shards[i]->name);
+		leave_union(c, c->shards[i]);
+		shard_free(c->shards[i]);
+	}
+	db_close(c->db);
+	cond_destroy(&c->due);
+	cond_destroy(&c->done);
+	mutex_destroy(&c->lock);
+	free(c->shards);
+	free(c->dir);
+	free(c);
+}
+
+struct db *cluster_db(struct cluster *c)
+{
+	return c->db;
+}
+
+static bool all_read(const struct cluster *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (!c->shards[i]->rounds && !c->shards[i]->own)
+			return false;
+	return c->listed;
+}
+
+void cluster_wait(struct cluster *c, int64_t timeout_ns)
+{
+	int64_t until = clock_monotonic_ns() + timeout_ns;
+
+	mutex_lock(&c->lock);
+	while (!all_read(c) && !c->closing && cond_wait_until(&c->done, &c->lock, until))
+		;
+	mutex_unlock(&c->lock);
+}
+
+/* Waits until no worker has it, and makes it ours. */
+static struct shard *hold(struct cluster *c, const char *name)
+{
+	struct shard *s;
+
+	mutex_lock(&c->lock);
+	s = add(c, str_of(name));
+	while (s && s->busy)
+		cond_wait(&c->done, &c->lock);
+	if (s)
+		s->busy = true;
+	mutex_unlock(&c->lock);
+	return s;
+}
+
+enum err_code cluster_set_own(struct cluster *c, const char *name, struct db *db, struct err *err)
+{
+	struct shard *s = hold(c, name);
+	enum err_code rc = ERR_OK;
+
+	if (!s)
+		return err_nomem(err, "shard");
+	if (s->own)
+		db_union_remove(c->db, name);
+	else
+		leave_union(c, s);
+	if (db)
+		rc = db_union_add(c->db, name, db, NULL, NULL, err);
+	mutex_lock(&c->lock);
+	s->own = rc ? NULL : db;
+	s->busy = false;
+	s->next_ns = 0;
+	cond_broadcast(&c->done);
+	cond_broadcast(&c->due);
+	mutex_unlock(&c->lock);
+	return rc;
+}
+
+enum err_code cluster_shards(
+	struct cluster *c, struct arena *a, struct cluster_shard **out, size_t *n, struct err *err)
+{
+	struct cluster_shard *v;
+
+	mutex_lock(&c->lock);
+	*n = c->n;
+	v = *out = arena_array(a, struct cluster_shard, c->n + 1);
+	for (size_t i = 0; i < c->n && v; i++) {
+		struct shard *s = c->shards[i];
+
+		v[i] = (struct cluster_shard){ .name = arena_strndup(a, s->name, strlen(s->name)),
+			.own = s->own != NULL };
+		if (s->follower)
+			follower_status(s->follower, &v[i].is);
+		if (!v[i].name)
+			v = NULL;
+	}
+	mutex_unlock(&c->lock);
+	return v ? ERR_OK : arena_fail(a, "shards", err);
+}

@@ -1,0 +1,57 @@
+/*
+ * Cluster: all shards of a bucket as one database, for a query node.
+ *
+ * Shards are found by a list of the bucket once a minute; each has a follower, which looks at its
+ * manifest every poll_ns. A shard whose manifest is gone is dropped a minute later, with a word in
+ * the log; until then answers say that it is missing.
+ *
+ * Units:     nanoseconds.
+ * Errors:    ERR_IO, ERR_NOMEM at the start; later ones are told by the status, the log and
+ *            warnings of answers.
+ * Ownership: bucket and range source outlive it.
+ * Threads:   any; `workers` of its own.
+ */
+#ifndef TSDB_CLUSTER_CLUSTER_H
+#define TSDB_CLUSTER_CLUSTER_H
+
+#include "tsdb/cluster/follower.h"
+
+struct cluster;
+
+struct cluster_options {
+	struct bucket *bucket;
+	struct range_source *remote;
+	const char *dir; /* of the followers' windows */
+	struct db_options db; /* memory for all shards together */
+	int64_t poll_ns; /* default 10 s */
+	unsigned workers; /* default 8: so many shards are read at once */
+};
+
+MUST_CHECK enum err_code cluster_open(
+	const struct cluster_options *o, struct cluster **out, struct err *err);
+void cluster_close(struct cluster *c); /* NULL is fine; the database has no users any more */
+struct db *cluster_db(struct cluster *c);
+
+/*
+ * Waits until each shard was read once or could not be, at most so long: a node is ready then, and
+ * does not answer with half of the shards.
+ */
+void cluster_wait(struct cluster *c, int64_t timeout_ns);
+
+/*
+ * The shard of this name is a database of this process from now on (NULL: no more): the follower of
+ * it ends.
+ */
+MUST_CHECK enum err_code cluster_set_own(
+	struct cluster *c, const char *name, struct db *db, struct err *err);
+
+struct cluster_shard {
+	const char *name;
+	bool own; /* a database of this process; the rest is 0 */
+	struct follower_status is;
+};
+/* Ascending by name; in the arena. */
+MUST_CHECK enum err_code cluster_shards(
+	struct cluster *c, struct arena *a, struct cluster_shard **out, size_t *n, struct err *err);
+
+#endif

@@ -1,0 +1,58 @@
+/*
+ * Follower: one shard as a query node sees it: a database that is fed from the bucket.
+ *
+ * A round reads the shard's manifest if it changed, puts new segments into the windows, and swaps
+ * blocks and windows in one step, so that queries see the shard as of one manifest or the next.
+ * Blocks are read in the bucket by ranges. The directory is a cache: it is emptied at the start.
+ *
+ * What the manifest names and the bucket lacks is told in each answer that it would be in, by its
+ * key. So is a shard that is late: `through` in its manifest is long ago, or it cannot be read. A
+ * shard that stopped in order is not late.
+ *
+ * Units:     nanoseconds since 1970.
+ * Errors:    the bucket's; ERR_CORRUPT and others of the manifest: the follower stays as it was.
+ * Ownership: bucket and range source outlive it.
+ * Threads:   rounds by one at a time; follower_tell and follower_status by any.
+ */
+#ifndef TSDB_CLUSTER_FOLLOWER_H
+#define TSDB_CLUSTER_FOLLOWER_H
+
+#include "tsdb/catalog/members.h"
+#include "tsdb/catalog/options.h"
+#include "tsdb/cluster/manifest.h"
+#include "tsdb/store/range.h"
+
+struct follower;
+
+struct follower_options {
+	struct bucket *bucket;
+	struct range_source *remote;
+	const char *shard; /* its name */
+	const char *dir; /* emptied */
+	struct db_options db; /* memory and limits; the rest is set here */
+};
+
+MUST_CHECK enum err_code follower_open(
+	const struct follower_options *o, struct follower **out, struct err *err);
+void follower_close(struct follower *f); /* NULL is fine; its database has no users any more */
+struct db *follower_db(struct follower *f);
+
+/* One round. ERR_NOT_FOUND: the shard has no manifest. */
+MUST_CHECK enum err_code follower_round(struct follower *f, struct err *err);
+/* A db_member_fn: ctx is the follower. */
+void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to);
+
+struct follower_status {
+	char host[MANIFEST_HOST_BYTES_MAX + 1];
+	uint64_t generation;
+	int64_t through_ns, written_ns; /* as its manifest says; 0: none was read yet */
+	int64_t changed_ns; /* when the manifest was seen to change, by our clock */
+	int64_t interval_ns;
+	uint64_t windows, segments, blocks, bytes;
+	uint64_t missing; /* objects that the manifest names and the bucket lacks */
+	bool stopped, late;
+	struct err failed; /* of the last round; code ERR_OK: it was well */
+};
+void follower_status(struct follower *f, struct follower_status *out);
+
+#endif

@@ -1,0 +1,349 @@
+#include "tsdb/cluster/manifest.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "base/map.h"
+
+const char *const manifest_block_file_names[MANIFEST_BLOCK_FILES] = { "rows.ldb", "rollups.ldb",
+	"spare", "meta.json", "deleted" };
+
+const struct manifest_file *manifest_block_file(
+	const struct manifest_block *b, enum manifest_block_file which)
+{
+	const struct manifest_file *files[MANIFEST_BLOCK_FILES] = { &b->rows, &b->rollups, &b->spare,
+		&b->meta, &b->deleted };
+
+	return files[which];
+}
+
+enum err_code manifest_check_shard(struct str name, struct err *err)
+{
+	if (!name.len || name.len > MANIFEST_SHARD_BYTES_MAX)
+		return err_set(err, ERR_INVALID,
+			"a shard's name has 1 to %u bytes, \"" STR_FMT "\" has %zu", MANIFEST_SHARD_BYTES_MAX,
+			(int)(name.len < 80 ? name.len : 80), name.ptr, name.len);
+	for (size_t i = 0; i < name.len; i++) {
+		char c = name.ptr[i];
+
+		if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+			c == '-' || c == '_' || (c == '.' && i))
+			continue;
+		return err_set(err, ERR_INVALID,
+			"a shard's name has letters, digits, \"-\", \"_\" and \".\", which is not the first: "
+			"\"" STR_FMT "\"",
+			STR_ARG(name));
+	}
+	return ERR_OK;
+}
+
+/* ---- order ---- */
+
+static int window_cmp(const void *a, const void *b)
+{
+	const struct manifest_window *x = a, *y = b;
+
+	if (x->start_ns != y->start_ns)
+		return x->start_ns < y->start_ns ? -1 : 1;
+	return x->identity < y->identity ? -1 : x->identity > y->identity;
+}
+
+static int block_cmp(const void *a, const void *b)
+{
+	const struct manifest_block *x = a, *y = b;
+
+	if (x->min_ns != y->min_ns)
+		return x->min_ns < y->min_ns ? -1 : 1;
+	return strcmp(x->ulid.text, y->ulid.text);
+}
+
+static int gone_cmp(const void *a, const void *b)
+{
+	const struct manifest_gone *x = a, *y = b;
+
+	return str_cmp(x->key, y->key);
+}
+
+static void sort(void *v, size_t n, size_t size, int (*cmp)(const void *, const void *))
+{
+	if (n)
+		qsort(v, n, size, cmp);
+}
+
+void manifest_sort(struct manifest *m)
+{
+	sort(m->windows, m->windows_n, sizeof(*m->windows), window_cmp);
+	sort(m->blocks, m->blocks_n, sizeof(*m->blocks), block_cmp);
+	sort(m->gone, m->gone_n, sizeof(*m->gone), gone_cmp);
+}
+
+/* ---- printing ---- */
+
+static void add_hash(struct json *j, const char *name, uint64_t hash)
+{
+	char text[17];
+
+	snprintf(text, sizeof(text), "%016" PRIx64, hash);
+	json_key(j, name);
+	json_cstr(j, text);
+}
+
+static void add_number(struct json *j, const char *name, int64_t v)
+{
+	json_key(j, name);
+	json_i64(j, v);
+}
+
+static void add_bytes(struct json *j, const struct manifest_file *f)
+{
+	json_key(j, "bytes");
+	json_u64(j, f->bytes);
+	add_hash(j, "xxh3", f->hash);
+}
+
+static void add_file(struct json *j, const char *name, const struct manifest_file *f)
+{
+	if (!f->bytes)
+		return;
+	json_key(j, name);
+	json_object(j);
+	add_bytes(j, f);
+	json_object_end(j);
+}
+
+static void add_flag(struct json *j, const char *name, bool v)
+{
+	if (!v)
+		return;
+	json_key(j, name);
+	json_bool(j, v);
+}
+
+static void add_windows(struct json *j, const struct manifest *m)
+{
+	json_key(j, "windows");
+	json_array(j);
+	for (uint32_t i = 0; i < m->windows_n; i++) {
+		const struct manifest_window *w = &m->windows[i];
+
+		json_object(j);
+		add_number(j, "start_ns", w->start_ns);
+		add_number(j, "end_ns", w->end_ns);
+		add_hash(j, "identity", w->identity);
+		json_key(j, "segments");
+		json_array(j);
+		for (uint32_t k = 0; k < w->segments_n; k++) {
+			json_object(j);
+			add_number(j, "first", (int64_t)w->segments[k].first);
+			add_number(j, "last", (int64_t)w->segments[k].last);
+			add_bytes(j, &w->segments[k].object);
+			json_object_end(j);
+		}
+		json_array_end(j);
+		add_file(j, "deleted", &w->deleted);
+		add_flag(j, "kept", w->kept);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void add_blocks(struct json *j, const struct manifest *m)
+{
+	json_key(j, "blocks");
+	json_array(j);
+	for (uint32_t i = 0; i < m->blocks_n; i++) {
+		const struct manifest_block *b = &m->blocks[i];
+
+		json_object(j);
+		json_key(j, "ulid");
+		json_cstr(j, b->ulid.text);
+		add_number(j, "min_ns", b->min_ns);
+		add_number(j, "max_ns", b->max_ns);
+		add_number(j, "level", b->level);
+		json_key(j, "raw");
+		json_bool(j, b->raw);
+		json_key(j, "files");
+		json_object(j);
+		for (unsigned k = 0; k < MANIFEST_BLOCK_DELETED; k++)
+			add_file(j, manifest_block_file_names[k], manifest_block_file(b, k));
+		json_object_end(j);
+		add_file(j, "deleted", &b->deleted);
+		add_flag(j, "meta_changed", b->meta_changed);
+		add_flag(j, "kept", b->kept);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void add_gone(struct json *j, const struct manifest *m)
+{
+	json_key(j, "gone");
+	json_array(j);
+	for (uint32_t i = 0; i < m->gone_n; i++) {
+		json_object(j);
+		json_key(j, "key");
+		json_str(j, m->gone[i].key);
+		add_number(j, "at_ns", m->gone[i].at_ns);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void add_str(struct json *j, const char *name, struct str v)
+{
+	json_key(j, name);
+	json_str(j, v);
+}
+
+void manifest_print(struct buf *out, const struct manifest *m)
+{
+	size_t start = out->len;
+	struct json j;
+
+	json_init(&j, out);
+	json_object(&j);
+	add_number(&j, "version", MANIFEST_VERSION);
+	add_str(&j, "shard", m->shard);
+	add_str(&j, "owner", m->owner);
+	add_str(&j, "session", m->session);
+	add_str(&j, "host", m->host);
+	add_number(&j, "generation", (int64_t)m->generation);
+	add_number(&j, "since_ns", m->since_ns);
+	add_number(&j, "written_ns", m->written_ns);
+	add_number(&j, "through_ns", m->through_ns);
+	add_number(&j, "interval_ns", m->interval_ns);
+	if (m->dropped_ns)
+		add_number(&j, "dropped_ns", m->dropped_ns);
+	if (m->dropped_size_ns)
+		add_number(&j, "dropped_size_ns", m->dropped_size_ns);
+	json_key(&j, "stopped");
+	json_bool(&j, m->stopped);
+	json_key(&j, "files");
+	json_object(&j);
+	add_file(&j, "ids", &m->ids);
+	add_file(&j, "losses", &m->losses);
+	json_object_end(&j);
+	add_windows(&j, m);
+	add_blocks(&j, m);
+	add_gone(&j, m);
+	json_object_end(&j);
+	if (buf_failed(out))
+		return;
+	out->ptr[out->len - 1] = ','; /* the checksum goes in front of the last brace */
+	buf_printf(out, "\"checksum\":\"%016" PRIx64 "\"}\n",
+		hash_bytes(out->ptr + start, out->len - start, 0));
+}
+
+/* ---- keys ---- */
+
+#define SHARD_KEY "shards/" STR_FMT "/"
+
+struct manifest_key manifest_key_of(struct str shard)
+{
+	struct manifest_key k;
+
+	snprintf(k.text, sizeof(k.text), SHARD_KEY "manifest", STR_ARG(shard));
+	return k;
+}
+
+struct manifest_key manifest_key_block(
+	struct str shard, const struct manifest_block *b, enum manifest_block_file which)
+{
+	const struct manifest_file *f = manifest_block_file(b, which);
+	bool hashed = which == MANIFEST_BLOCK_DELETED || (which == MANIFEST_META && b->meta_changed);
+	struct manifest_key k;
+	int n;
+
+	assert(which < MANIFEST_BLOCK_FILES && shard.len <= MANIFEST_SHARD_BYTES_MAX);
+	n = snprintf(k.text, sizeof(k.text), SHARD_KEY "blocks/%s/%s", STR_ARG(shard), b->ulid.text,
+		manifest_block_file_names[which]);
+	if (hashed)
+		snprintf(k.text + n, sizeof(k.text) - (size_t)n, "-%016" PRIx64, f->hash);
+	return k;
+}
+
+static int window_key(struct manifest_key *k, struct str shard, const struct manifest_window *w)
+{
+	assert(shard.len <= MANIFEST_SHARD_BYTES_MAX);
+	return snprintf(k->text, sizeof(k->text), SHARD_KEY "head/%" PRId64 "-%016" PRIx64 "/",
+		STR_ARG(shard), w->start_ns / NS_PER_S, w->identity);
+}
+
+struct manifest_key manifest_key_segment(
+	struct str shard, const struct manifest_window *w, const struct manifest_segment *s)
+{
+	struct manifest_key k;
+	int n = window_key(&k, shard, w);
+
+	snprintf(k.text + n, sizeof(k.text) - (size_t)n, "%020" PRIu64 "-%016" PRIx64, s->last,
+		s->object.hash);
+	return k;
+}
+
+struct manifest_key manifest_key_window_deleted(struct str shard, const struct manifest_window *w)
+{
+	struct manifest_key k;
+	int n = window_key(&k, shard, w);
+
+	snprintf(k.text + n, sizeof(k.text) - (size_t)n, "deleted-%016" PRIx64, w->deleted.hash);
+	return k;
+}
+
+struct manifest_key manifest_key_small(
+	struct str shard, const char *name, const struct manifest_file *f)
+{
+	struct manifest_key k;
+
+	assert(shard.len <= MANIFEST_SHARD_BYTES_MAX);
+	snprintf(
+		k.text, sizeof(k.text), SHARD_KEY "files/%s-%016" PRIx64, STR_ARG(shard), name, f->hash);
+	return k;
+}
+
+static bool show(manifest_key_fn fn, void *ctx, struct manifest_key key, struct manifest_file f)
+{
+	return !f.bytes || fn(ctx, &key, &f);
+}
+
+static bool show_window(
+	const struct manifest *m, const struct manifest_window *w, manifest_key_fn fn, void *ctx)
+{
+	for (uint32_t k = 0; k < w->segments_n; k++)
+		if (!show(
+				fn, ctx, manifest_key_segment(m->shard, w, &w->segments[k]), w->segments[k].object))
+			return false;
+	return show(fn, ctx, manifest_key_window_deleted(m->shard, w), w->deleted);
+}
+
+void manifest_each_key(const struct manifest *m, manifest_key_fn fn, void *ctx)
+{
+	if (!show(fn, ctx, manifest_key_small(m->shard, "ids", &m->ids), m->ids) ||
+		!show(fn, ctx, manifest_key_small(m->shard, "losses", &m->losses), m->losses))
+		return;
+	for (uint32_t i = 0; i < m->windows_n; i++)
+		if (!show_window(m, &m->windows[i], fn, ctx))
+			return;
+	for (uint32_t i = 0; i < m->blocks_n; i++)
+		for (unsigned k = 0; k < MANIFEST_BLOCK_FILES; k++)
+			if (!show(fn, ctx, manifest_key_block(m->shard, &m->blocks[i], k),
+					*manifest_block_file(&m->blocks[i], k)))
+				return;
+}
+
+static bool add_up(void *ctx, const struct manifest_key *key, const struct manifest_file *f)
+{
+	*(uint64_t *)ctx += f->bytes;
+	return true;
+}
+
+uint64_t manifest_bytes(const struct manifest *m)
+{
+	uint64_t bytes = 0;
+
+	manifest_each_key(m, add_up, &bytes);
+	return bytes;
+}

@@ -1,0 +1,340 @@
+#include "tsdb/cluster/publisher.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/cluster/publisher_internal.h"
+#include "tsdb/cluster/restore.h"
+
+#define UPLOAD_NICE 10
+#define WAKE_NS (200 * NS_PER_MS) /* what happens at once is published together */
+
+/* ---- life ---- */
+
+static enum err_code open_paths(
+	struct publisher *p, const struct publisher_options *o, struct err *err)
+{
+	snprintf(p->shard, sizeof(p->shard), STR_FMT, STR_ARG(o->shard));
+	p->o.shard = str_of(p->shard);
+	if (!(p->dir = strdup(o->dir)) || asprintf(&p->tmp_path, "%s/publish.tmp", o->dir) < 0 ||
+		asprintf(&p->snapshot_path, "%s/publish-snapshot.tmp", o->dir) < 0)
+		return err_nomem(err, "publisher");
+	p->o.dir = p->dir;
+	p->o.host = NULL;
+	return ERR_OK;
+}
+
+static void set_defaults(struct publisher_options *o)
+{
+	o->fs = o->fs ? o->fs : &fs_posix;
+	o->interval_ns = o->interval_ns ? o->interval_ns : 30 * NS_PER_S;
+	o->delete_delay_ns = o->delete_delay_ns ? o->delete_delay_ns : 15 * NS_PER_MIN;
+	o->orphans_every_ns = o->orphans_every_ns ? o->orphans_every_ns : NS_PER_DAY;
+	if (o->prices.put_per_million == 0 && o->prices.get_per_million == 0 &&
+		o->prices.storage_per_tb_month == 0)
+		o->prices = (struct bucket_prices){ 5, 0.4, 23 };
+}
+
+static void release(struct publisher *p)
+{
+	lease_close(p->lease);
+	for (size_t i = 0; i < p->found_n; i++)
+		free(p->found[i]);
+	free(p->found);
+	free(p->stamps);
+	free(p->there);
+	free(p->wanted);
+	free(p->ready);
+	free(p->failed);
+	free(p->snapshots);
+	free(p->puts);
+	free(p->dir);
+	free(p->tmp_path);
+	free(p->snapshot_path);
+	arena_release(&p->arena);
+	mutex_destroy(&p->lock);
+	mutex_destroy(&p->round_lock);
+	cond_destroy(&p->wake);
+	cond_destroy(&p->work);
+	cond_destroy(&p->deleted);
+	free(p);
+}
+
+enum err_code publisher_open(
+	const struct publisher_options *o, struct publisher **out, struct err *err)
+{
+	struct lease_options lo = { .bucket = o->bucket,
+		.shard = o->shard,
+		.dir = o->dir,
+		.fs = o->fs,
+		.host = o->host,
+		.lease_ns = o->lease_ns,
+		.no_probe = o->no_probe };
+	struct publisher *p = calloc(1, sizeof(*p));
+	enum err_code rc;
+
+	if (!p)
+		return err_nomem(err, "publisher");
+	p->o = *o;
+	set_defaults(&p->o);
+	arena_init(&p->arena, 0);
+	mutex_init(&p->lock);
+	mutex_init(&p->round_lock);
+	cond_init(&p->wake);
+	cond_init(&p->work);
+	cond_init(&p->deleted);
+	lo.interval_ns = p->o.interval_ns;
+	if ((rc = lease_open(&lo, &p->lease, err)) || (rc = open_paths(p, o, err))) {
+		release(p);
+		return rc;
+	}
+	*out = p;
+	return ERR_OK;
+}
+
+/* ---- what failed, and what works again ---- */
+
+static void note(
+	struct publisher *p, bool *failed, struct err *last, enum err_code rc, const struct err *why)
+{
+	int64_t now = clock_monotonic_ns();
+	bool was, other;
+
+	if (rc == ERR_CANCELED) /* it ends */
+		return;
+
+	mutex_lock(&p->lock);
+	was = *failed;
+	*failed = rc != ERR_OK;
+	other = failed == &p->round_failed ? p->work_failed : p->round_failed;
+	if (rc) {
+		*last = *why;
+		p->counts.failures++;
+		if (!was && !other)
+			p->failed_since_ns = now;
+	}
+	now -= p->failed_since_ns;
+	mutex_unlock(&p->lock);
+	if (rc && lease_is_fenced(p->lease))
+		log_error("cluster", "the lease is lost: nothing is published any more", LOG_E(why));
+	else if (rc && !was)
+		log_warn("cluster", "publishing failed, is tried again", LOG_E(why));
+	else if (!rc && was)
+		log_info("cluster", "publishing works again", LOG_D("after", now));
+}
+
+enum err_code publisher_round(struct publisher *p, struct err *err)
+{
+	struct err why = { 0 };
+	enum err_code rc = round_run(p, false, &why);
+
+	note(p, &p->round_failed, &p->round_err, rc, &why);
+	return rc ? err_copy(err, &why) : ERR_OK;
+}
+
+enum err_code publisher_work(struct publisher *p, struct err *err)
+{
+	struct err why = { 0 };
+	enum err_code rc;
+
+	mutex_lock(&p->lock);
+	p->work_due = false;
+	mutex_unlock(&p->lock);
+	if (lease_is_fenced(p->lease))
+		return err_set(err, ERR_EXISTS, "the lease is lost");
+	if (!(rc = upload_all(p, &why)))
+		rc = remove_all(p, &why);
+	note(p, &p->work_failed, &p->work_err, rc, &why);
+	return rc ? err_copy(err, &why) : ERR_OK;
+}
+
+/* ---- threads ---- */
+
+static void publish_thread(void *ctx)
+{
+	struct publisher *p = ctx;
+	int64_t next = clock_monotonic_ns() + p->o.interval_ns, soon;
+	struct err err;
+
+	mutex_lock(&p->lock);
+	for (;;) { /* a round each interval, or when woken, until the end */
+		while (!p->stopping && !p->woken && cond_wait_until(&p->wake, &p->lock, next))
+			;
+		if (p->woken && !p->stopping) {
+			soon = clock_monotonic_ns() + WAKE_NS;
+			while (!p->stopping && cond_wait_until(&p->wake, &p->lock, soon))
+				;
+		}
+		if (p->stopping || lease_is_fenced(p->lease))
+			break;
+		p->woken = false;
+		mutex_unlock(&p->lock);
+		next = clock_monotonic_ns() + p->o.interval_ns;
+		(void)!publisher_round(p, &err);
+		mutex_lock(&p->lock);
+	}
+	mutex_unlock(&p->lock);
+}
+
+static void upload_thread(void *ctx)
+{
+	struct publisher *p = ctx;
+	int64_t pause = WORK_PAUSE_NS, until;
+	struct err err;
+
+	(void)setpriority(PRIO_PROCESS, 0, UPLOAD_NICE); /* of this thread alone */
+	mutex_lock(&p->lock);
+	for (;;) { /* when a round has found something to do, until the end */
+		while (!p->stopping && !p->work_due)
+			cond_wait(&p->work, &p->lock);
+		if (p->stopping || lease_is_fenced(p->lease))
+			break;
+		mutex_unlock(&p->lock);
+		if (!publisher_work(p, &err))
+			pause = WORK_PAUSE_NS;
+		else if (pause < WORK_PAUSE_MAX_NS)
+			pause *= 2;
+		mutex_lock(&p->lock);
+		until = clock_monotonic_ns() + pause;
+		while (!p->stopping && p->work_failed && cond_wait_until(&p->work, &p->lock, until))
+			;
+		p->work_due |= p->work_failed;
+	}
+	mutex_unlock(&p->lock);
+}
+
+enum err_code publisher_take(struct publisher *p, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = lease_take(p->lease, &p->arena, &p->m, &p->same, err)))
+		return rc;
+	if (!(p->gone_at = arena_array(&p->arena, int64_t, p->m.gone_n + 1u)))
+		return arena_fail(&p->arena, "publisher", err);
+	mutex_lock(&p->lock);
+	p->confirmed_through_ns = p->m.through_ns;
+	mutex_unlock(&p->lock);
+	if (p->o.no_threads)
+		return ERR_OK;
+	return thread_start(&p->publish, "cluster-publish", publish_thread, p, err);
+}
+
+void publisher_cancel(struct publisher *p)
+{
+	lease_cancel(p->lease);
+}
+
+const struct manifest *publisher_taken(const struct publisher *p)
+{
+	return &p->m;
+}
+
+/* Its segments are not all there. What is not said to be put gets a snapshot. */
+static bool lacks_segments(const struct db *db, const struct manifest_window *w)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "head/%" PRId64 RESTORE_LACKS, w->start_ns / NS_PER_S);
+	return losses_has(db->losses, str_of(path));
+}
+
+enum err_code publisher_attach(struct publisher *p, struct db *db, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	mutex_lock(&p->round_lock);
+	for (uint32_t i = 0; i < p->m.windows_n && db->o.segments; i++) {
+		const struct manifest_window *w = &p->m.windows[i];
+
+		if (w->segments_n && !lacks_segments(db, w))
+			head_ship_done(db, w->start_ns, w->identity, w->segments[w->segments_n - 1].last);
+	}
+	mutex_lock(&p->lock);
+	p->db = db;
+	mutex_unlock(&p->lock);
+	mutex_unlock(&p->round_lock);
+	metric_collector_add(publisher_collect, p);
+	if (!p->o.no_threads)
+		rc = thread_start(&p->upload, "cluster-upload", upload_thread, p, err);
+	publisher_wake(p);
+	return rc;
+}
+
+void publisher_wake(struct publisher *p)
+{
+	mutex_lock(&p->lock);
+	p->woken = true;
+	cond_broadcast(&p->wake);
+	mutex_unlock(&p->lock);
+}
+
+static void stop_threads(struct publisher *p)
+{
+	if (p->db)
+		metric_collector_remove(publisher_collect, p);
+	lease_cancel(p->lease);
+	mutex_lock(&p->lock);
+	p->stopping = true;
+	cond_broadcast(&p->wake);
+	cond_broadcast(&p->work);
+	mutex_unlock(&p->lock);
+	bucket_cancel(p->o.bucket, clock_monotonic_ns());
+	thread_join(&p->upload);
+	thread_join(&p->publish);
+	bucket_cancel(p->o.bucket, INT64_MAX);
+}
+
+void publisher_abandon(struct publisher *p)
+{
+	if (!p)
+		return;
+	stop_threads(p);
+	release(p);
+}
+
+void publisher_close(struct publisher *p)
+{
+	struct err err;
+
+	if (!p)
+		return;
+	stop_threads(p);
+	if (lease_generation(p->lease) && !lease_is_fenced(p->lease) && !p->round_failed) {
+		bucket_cancel(p->o.bucket, clock_monotonic_ns() + PUBLISHER_LAST_NS);
+		if (round_run(p, true, &err))
+			log_warn(
+				"cluster", "last round failed: the next start publishes the rest", LOG_E(&err));
+		bucket_cancel(p->o.bucket, INT64_MAX);
+	}
+	release(p);
+}
+
+/* ---- questions ---- */
+
+bool publisher_is_fenced(const struct publisher *p)
+{
+	return lease_is_fenced(p->lease);
+}
+
+static int ulid_cmp(const void *a, const void *b)
+{
+	return strcmp(((const struct ulid *)a)->text, ((const struct ulid *)b)->text);
+}
+
+bool publisher_has_block(struct publisher *p, const struct ulid *ulid)
+{
+	bool has;
+
+	mutex_lock(&p->lock);
+	has = p->there_n && bsearch(ulid, p->there, p->there_n, sizeof(*ulid), ulid_cmp);
+	mutex_unlock(&p->lock);
+	return has;
+}

@@ -1,0 +1,401 @@
+#include "tsdb/cluster/restore.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/map.h"
+#include "tsdb/catalog/deleted.h"
+#include "tsdb/catalog/inventory.h"
+#include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/remote.h"
+#include "tsdb/head/follow.h"
+
+/*
+ * The order: the marker, then all else, each synced, then the marker goes. So a directory without a
+ * marker is whole. The publisher keeps in the manifest what the directory lacks (publisher.h), so
+ * nothing leaves the bucket because it could not be restored.
+ */
+
+struct restore {
+	const struct restore_options *o;
+	struct fs *fs;
+	struct str shard;
+	struct arena a;
+	struct losses *losses;
+	struct inventory_entry *entries;
+	size_t entries_n;
+	struct restore_done *done;
+};
+
+static char *in_dir(struct restore *r, const char *name)
+{
+	return path_join(&r->a, str_of(r->o->dir), str_of(name));
+}
+
+/* ---- is there data? ---- */
+
+static bool has(struct arena *a, const char *dir, const char *name)
+{
+	char *path = path_join(a, str_of(dir), str_of(name));
+
+	return path && fs_exists(path);
+}
+
+static bool has_in(struct arena *a, const char *dir, const char *name)
+{
+	char *path = path_join(a, str_of(dir), str_of(name));
+	struct str *names;
+	size_t n = 0;
+
+	return path && !fs_list(path, a, &names, &n, NULL) && n;
+}
+
+bool restore_has_begun(const char *dir)
+{
+	struct arena a;
+	bool begun;
+
+	arena_init(&a, 0);
+	begun = has(&a, dir, RESTORE_MARKER);
+	arena_release(&a);
+	return begun;
+}
+
+bool restore_is_due(const char *dir)
+{
+	struct arena a;
+	bool due;
+
+	arena_init(&a, 0);
+	due = restore_has_begun(dir) ||
+		!(has(&a, dir, "inventory") || has(&a, dir, "inventory.copy") || has_in(&a, dir, "head") ||
+			has_in(&a, dir, "blocks"));
+	arena_release(&a);
+	return due;
+}
+
+/* ---- beginning and end ---- */
+
+static const char *const made[] = { "head", "blocks", "inventory", "inventory.copy", "ids",
+	"losses", "losses.copy" };
+
+static enum err_code begin(struct restore *r, struct err *err)
+{
+	char *marker = in_dir(r, RESTORE_MARKER), *path;
+	enum err_code rc;
+
+	if (!marker)
+		return arena_fail(&r->a, "restore", err);
+	if ((rc = fs_mkdir_all(r->fs, r->o->dir, err)))
+		return rc;
+	if (!fs_exists(marker))
+		return fs_write_file(r->fs, marker, STR("The directory is not whole.\n"), err);
+	log_warn("cluster", "a restore did not end, and begins again", LOG_S("dir", r->o->dir));
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++) {
+		if (!(path = in_dir(r, made[i])))
+			return arena_fail(&r->a, "restore", err);
+		if ((rc = fs_remove_tree(r->fs, path, err)))
+			return rc;
+	}
+	return r->fs->ops->sync_dir(r->fs, r->o->dir, err);
+}
+
+static enum err_code end(struct restore *r, struct err *err)
+{
+	char *marker = in_dir(r, RESTORE_MARKER);
+	enum err_code rc;
+
+	if (!marker)
+		return arena_fail(&r->a, "restore", err);
+	if ((rc = inventory_write(r->fs, r->o->dir, r->entries, r->entries_n, err)) ||
+		(rc = r->fs->ops->sync_dir(r->fs, r->o->dir, err)) ||
+		(rc = r->fs->ops->unlink(r->fs, marker, err)))
+		return rc;
+	return r->fs->ops->sync_dir(r->fs, r->o->dir, err);
+}
+
+/* ---- objects ---- */
+
+/* The object, compared with what the manifest says of it. */
+static enum err_code fetch(struct restore *r, const struct manifest_key *key,
+	const struct manifest_file *f, struct buf *out, struct err *err)
+{
+	enum err_code rc;
+
+	if (r->o->canceled && atomic_load(r->o->canceled))
+		return err_set(err, ERR_CANCELED, "the restore was canceled");
+	buf_clear(out);
+	rc = bucket_get(r->o->bucket, manifest_key_str(key), 0, BUCKET_TO_END, out, NULL, err);
+	if (rc)
+		return err_wrap(err, rc, "%s", key->text);
+	r->done->bytes += out->len;
+	if (out->len != f->bytes || hash_bytes(out->ptr, out->len, 0) != f->hash)
+		return err_set(
+			err, ERR_CORRUPT, "%s: it is not the object that the manifest names", key->text);
+	return ERR_OK;
+}
+
+/* An error of the object, which would be the same one at each further attempt. */
+static bool is_loss(enum err_code rc)
+{
+	return rc == ERR_NOT_FOUND || rc == ERR_CORRUPT || rc == ERR_LIMIT;
+}
+
+/* Notes a loss and gives ERR_OK where rc is one; else rc. */
+static enum err_code lost(struct restore *r, enum err_code rc, enum loss_what what,
+	const char *where, int64_t min_ns, int64_t max_ns, struct err *err)
+{
+	struct loss l = { .what = what, .min_ns = min_ns, .max_ns = max_ns };
+
+	if (!is_loss(rc))
+		return rc;
+	if (!where)
+		return arena_fail(&r->a, "restore", err);
+	l.where = str_of(where);
+	l.text = str_of(err->msg);
+	r->done->lost++;
+	log_error("cluster", "not restored", LOG_S("what", where), LOG_E(err));
+	return losses_add(r->losses, &l, NULL, err);
+}
+
+/* ---- small files ---- */
+
+/* Its content where it is lost: no file of ids tells that none are known. */
+#define UNKNOWN_IDS "lost\n"
+
+static enum err_code restore_ids(struct restore *r, struct buf *bytes, struct err *err)
+{
+	const struct manifest_file *f = &r->o->manifest->ids;
+	struct manifest_key key = manifest_key_small(r->shard, "ids", f);
+	char *path = in_dir(r, "ids");
+	enum err_code rc;
+
+	if (!path)
+		return arena_fail(&r->a, "restore", err);
+	if (!f->bytes)
+		return ERR_OK;
+	if ((rc = fetch(r, &key, f, bytes, err))) {
+		if (!is_loss(rc))
+			return rc;
+		/* No row is lost by it: one that cannot be read makes db_open pass over numbers. */
+		r->done->lost++;
+		log_error("cluster", "ids are not known, numbers are passed over", LOG_E(err));
+		return fs_write_file(r->fs, path, STR(UNKNOWN_IDS), err);
+	}
+	return fs_write_file(r->fs, path, buf_str(bytes), err);
+}
+
+static enum err_code restore_losses(struct restore *r, struct buf *bytes, struct err *err)
+{
+	const struct manifest_file *f = &r->o->manifest->losses;
+	struct manifest_key key = manifest_key_small(r->shard, "losses", f);
+	char *path = in_dir(r, "losses");
+	enum err_code rc, fetched = f->bytes ? fetch(r, &key, f, bytes, err) : ERR_OK;
+	struct err why = { 0 };
+
+	if (!path)
+		return arena_fail(&r->a, "restore", err);
+	if (fetched && !is_loss(fetched))
+		return fetched;
+	if (fetched)
+		why = *err;
+	else if (f->bytes && (rc = fs_write_file(r->fs, path, buf_str(bytes), err)))
+		return rc;
+	if ((rc = losses_open(r->fs, r->o->dir, false, &r->losses, err)))
+		return rc;
+	if (!fetched)
+		return ERR_OK;
+	err_copy(err, &why);
+	return lost(r, fetched, LOSS_LEDGER, "losses", 0, LOSS_END, err);
+}
+
+/* ---- windows ---- */
+
+/* Segments up to the first that cannot be had; *last: the batch that it reaches. */
+static enum err_code add_segments(struct restore *r, const struct manifest_window *w,
+	struct head_restore **out, uint64_t *last, struct buf *bytes, struct err *err)
+{
+	struct segment of = { w->start_ns, w->end_ns, w->identity, 0, 0, true };
+	enum err_code rc;
+
+	for (uint32_t i = 0; i < w->segments_n; i++) {
+		const struct manifest_segment *s = &w->segments[i];
+		struct manifest_key key = manifest_key_segment(r->shard, w, s);
+
+		of.first = s->first;
+		of.last = s->last;
+		if ((rc = fetch(r, &key, &s->object, bytes, err)))
+			return rc;
+		if (!*out && (rc = head_restore_open(r->fs, r->o->store, r->o->dir, &of, out, err)))
+			return rc;
+		if ((rc = head_restore_add(*out, &of, buf_str(bytes), err)))
+			return err_wrap(err, rc, "%s", key.text);
+		*last = s->last;
+		r->done->segments++;
+	}
+	return ERR_OK;
+}
+
+/*
+ * A window that lacks segments keeps the numbers of their batches: the manifest names them, and
+ * further batches must not be taken for them.
+ */
+static enum err_code end_window(struct restore *r, const struct manifest_window *w,
+	struct head_restore *h, uint64_t last, struct err *err)
+{
+	uint64_t named = w->segments[w->segments_n - 1].last;
+	enum err_code rc;
+
+	if (last < named && (rc = head_restore_pass(h, named, err))) {
+		head_restore_close(h);
+		return rc;
+	}
+	return head_restore_end(h, err);
+}
+
+static enum err_code restore_rows(struct restore *r, const struct manifest_window *w, bool *there,
+	struct buf *bytes, struct err *err)
+{
+	char *where = arena_printf(&r->a, "head/%" PRId64, w->start_ns / NS_PER_S);
+	struct head_restore *h = NULL;
+	enum err_code rc, failed;
+	uint64_t last = 0;
+
+	*there = false;
+	if (!w->segments_n) /* its first segment was not put yet */
+		return ERR_OK;
+	failed = add_segments(r, w, &h, &last, bytes, err);
+	if (failed == ERR_EXISTS) { /* it stays in the bucket, and in the manifest */
+		failed = err_set(err, ERR_CORRUPT,
+			"another window of this time is there, and window %016" PRIx64 " stays in the bucket",
+			w->identity);
+		where = arena_printf(&r->a, "%s of %016" PRIx64, where, w->identity);
+	} else if (failed && last) {
+		where = arena_printf(&r->a, "%s" RESTORE_LACKS " after batch %" PRIu64, where, last);
+	}
+	if (failed &&
+		(rc = lost(
+			 r, failed, last ? LOSS_PROFILES : LOSS_WINDOW, where, w->start_ns, w->end_ns, err))) {
+		head_restore_close(h);
+		return rc;
+	}
+	if (!last) {
+		head_restore_close(h);
+		return ERR_OK;
+	}
+	*there = true;
+	r->done->windows++;
+	return end_window(r, w, h, last, err);
+}
+
+static enum err_code restore_window(
+	struct restore *r, const struct manifest_window *w, struct buf *bytes, struct err *err)
+{
+	struct manifest_key key = manifest_key_window_deleted(r->shard, w);
+	char *where = arena_printf(&r->a, "head/%" PRId64 ".deleted", w->start_ns / NS_PER_S),
+		 *path = where ? in_dir(r, where) : NULL,
+		 *copy = path ? arena_printf(&r->a, "%s" DELETED_COPY, path) : NULL;
+	enum err_code rc;
+	bool there;
+
+	if (!copy)
+		return arena_fail(&r->a, "restore", err);
+	if ((rc = restore_rows(r, w, &there, bytes, err)) || !there)
+		return rc;
+	r->entries[r->entries_n++] = (struct inventory_entry){
+		.min_ns = w->start_ns, .max_ns = w->end_ns, .deleted = w->deleted.bytes > 0
+	};
+	if (!w->deleted.bytes)
+		return ERR_OK;
+	if ((rc = fetch(r, &key, &w->deleted, bytes, err)))
+		return lost(r, rc, LOSS_DELETED, where, w->start_ns, w->end_ns, err);
+	if ((rc = fs_write_file(r->fs, path, buf_str(bytes), err)))
+		return rc;
+	return fs_write_file(r->fs, copy, buf_str(bytes), err);
+}
+
+/* ---- blocks ---- */
+
+static enum err_code restore_block(struct restore *r, const struct manifest_block *b,
+	struct buf *meta, struct buf *deleted, struct err *err)
+{
+	struct manifest_key meta_key = manifest_key_block(r->shard, b, MANIFEST_META),
+						deleted_key = manifest_key_block(r->shard, b, MANIFEST_BLOCK_DELETED);
+	char *where = arena_printf(&r->a, "blocks/%s", b->ulid.text),
+		 *key = arena_printf(&r->a, "shards/%s/blocks/%s", r->o->shard, b->ulid.text),
+		 *blocks = in_dir(r, "blocks");
+	enum err_code rc;
+
+	if (!where || !key || !blocks)
+		return arena_fail(&r->a, "restore", err);
+	if ((rc = fetch(r, &meta_key, &b->meta, meta, err)))
+		return lost(r, rc, LOSS_BLOCK, where, b->min_ns, b->max_ns, err);
+	buf_clear(deleted);
+	if (b->deleted.bytes && (rc = fetch(r, &deleted_key, &b->deleted, deleted, err))) {
+		buf_clear(deleted);
+		rc = lost(r, rc, LOSS_DELETED, arena_printf(&r->a, "%s/deleted", where), b->min_ns,
+			b->max_ns, err);
+		if (rc)
+			return rc;
+	}
+	if ((rc = remote_write_stub(
+			 r->fs, blocks, &b->ulid, key, buf_str(meta), buf_str(deleted), err)))
+		return rc;
+	r->done->blocks++;
+	r->entries[r->entries_n++] = (struct inventory_entry){ b->ulid, b->min_ns, b->max_ns, b->raw,
+		b->deleted.bytes > 0 };
+	return ERR_OK;
+}
+
+/* ---- the whole ---- */
+
+static enum err_code run(struct restore *r, struct buf *bytes, struct buf *more, struct err *err)
+{
+	const struct manifest *m = r->o->manifest;
+	enum err_code rc;
+
+	r->entries = arena_array(&r->a, struct inventory_entry, (size_t)m->windows_n + m->blocks_n + 1);
+	if (!r->entries)
+		return arena_fail(&r->a, "restore", err);
+	if ((rc = begin(r, err)) || (rc = restore_ids(r, bytes, err)) ||
+		(rc = restore_losses(r, bytes, err)))
+		return rc;
+	for (uint32_t i = 0; i < m->windows_n && !rc; i++)
+		rc = restore_window(r, &m->windows[i], bytes, err);
+	for (uint32_t i = 0; i < m->blocks_n && !rc; i++)
+		rc = restore_block(r, &m->blocks[i], bytes, more, err);
+	return rc ? rc : end(r, err);
+}
+
+enum err_code restore_run(
+	const struct restore_options *o, struct restore_done *done, struct err *err)
+{
+	struct restore r = {
+		.o = o, .fs = o->fs ? o->fs : &fs_posix, .shard = str_of(o->shard), .done = done
+	};
+	int64_t began = clock_monotonic_ns();
+	struct buf bytes = { 0 }, more = { 0 };
+	enum err_code rc;
+	struct err why;
+
+	*done = (struct restore_done){ 0 };
+	arena_init(&r.a, 0);
+	log_info("cluster", "data directory is restored from the bucket", LOG_S("dir", o->dir),
+		LOG_I("windows", o->manifest->windows_n), LOG_I("blocks", o->manifest->blocks_n));
+	rc = run(&r, &bytes, &more, &why);
+	losses_close(r.losses);
+	arena_release(&r.a);
+	buf_release(&bytes);
+	buf_release(&more);
+	if (rc) {
+		err_copy(err, &why);
+		return err_wrap(err, rc, "restore of %s", o->dir);
+	}
+	log_info("cluster", "data directory restored", LOG_D("after", clock_monotonic_ns() - began),
+		LOG_I("windows", done->windows), LOG_I("segments", done->segments),
+		LOG_I("blocks", done->blocks), LOG_I("bytes", done->bytes), LOG_I("lost", done->lost));
+	return ERR_OK;
+}

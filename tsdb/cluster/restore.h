@@ -1,0 +1,53 @@
+/*
+ * Restore: a data directory made of what a manifest names, after its disk was lost.
+ *
+ * Small files are copied, windows are made of their segments, blocks become stubs whose tables stay
+ * in the bucket (tsdb/catalog/remote.h), and the inventory is written. An object that is missing or
+ * is not the one that the manifest names becomes an entry on the list of losses, which has its key;
+ * all else is restored.
+ *
+ * A file `restoring` is in the directory from the beginning to the end. Where a crash or an error
+ * ended a restore, the next one empties what that one made, and begins again.
+ *
+ * Units:     bytes.
+ * Errors:    of the bucket, but for those that are losses; ERR_IO, ERR_NOMEM; ERR_CANCELED;
+ *            ERR_UNSUPPORTED: a segment or file of a later version.
+ * Ownership: nothing is kept.
+ * Threads:   one; no database has the directory open.
+ */
+#ifndef TSDB_CLUSTER_RESTORE_H
+#define TSDB_CLUSTER_RESTORE_H
+
+#include <stdatomic.h>
+
+#include "tsdb/cluster/manifest.h"
+
+struct store_ops;
+
+#define RESTORE_MARKER "restoring"
+/* Behind "head/<start>": a loss of a window that lacks some of its segments, from one on. The
+ * publisher puts a snapshot in the place of all, so that readers can go on. */
+#define RESTORE_LACKS " segments"
+
+struct restore_options {
+	struct bucket *bucket;
+	const struct manifest *manifest;
+	const char *shard; /* of the keys */
+	const char *dir; /* made where it is not there */
+	struct fs *fs; /* NULL: fs_posix */
+	const struct store_ops *store; /* NULL: LevelDB */
+	const atomic_bool *canceled; /* set by any thread; NULL: never */
+};
+
+struct restore_done {
+	uint64_t windows, segments, blocks, bytes; /* bytes: that were read */
+	uint64_t lost; /* objects */
+};
+
+/* The directory has no data, or only what a restore left that did not end. */
+bool restore_is_due(const char *dir);
+bool restore_has_begun(const char *dir); /* and did not end */
+MUST_CHECK enum err_code restore_run(
+	const struct restore_options *o, struct restore_done *done, struct err *err);
+
+#endif

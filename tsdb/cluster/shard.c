@@ -1,0 +1,325 @@
+#include "tsdb/cluster/shard.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/thread.h"
+#include "tsdb/catalog/remote.h"
+#include "tsdb/catalog/state.h"
+#include "tsdb/cluster/forget.h"
+#include "tsdb/cluster/restore.h"
+#include "tsdb/db.h"
+
+#define LOOK_MAX_NS NS_PER_MIN
+
+struct shard_node {
+	struct shard_options o;
+	struct arena arena; /* of strings */
+	char *lock_path;
+	struct publisher *p; /* from shard_open to the end */
+	bool taken; /* the lease was had */
+	atomic_bool canceled;
+	struct db *db;
+	struct db_published published;
+	struct thread local;
+
+	struct mutex lock; /* guards what follows */
+	struct cond changed;
+	bool open; /* p may be woken by the database */
+	bool stopping;
+
+	bool swap_failed; /* the local thread's: it is said once */
+};
+
+/* ---- life ---- */
+
+static void on_change(void *ctx, enum db_change what, const struct ulid *block, int64_t window_ns)
+{
+	struct shard_node *s = ctx;
+
+	(void)what;
+	(void)block;
+	(void)window_ns;
+	mutex_lock(&s->lock);
+	if (s->open)
+		publisher_wake(s->p);
+	mutex_unlock(&s->lock);
+}
+
+static enum err_code copy_options(
+	struct shard_node *s, const struct shard_options *o, struct err *err)
+{
+	char *dir = arena_printf(&s->arena, "%s", o->db.dir),
+		 *name = arena_printf(&s->arena, "%s", o->name);
+
+	s->lock_path = arena_printf(&s->arena, "%s/lock", o->db.dir);
+	if (!dir || !name || !s->lock_path)
+		return arena_fail(&s->arena, "shard", err);
+	s->o = *o;
+	s->o.name = name;
+	s->o.db.dir = dir;
+	s->o.db.segments = true;
+	s->o.db.remote = o->remote;
+	s->o.db.published = &s->published;
+	s->published = (struct db_published){ on_change, s };
+	return ERR_OK;
+}
+
+static void release(struct shard_node *s)
+{
+	mutex_destroy(&s->lock);
+	cond_destroy(&s->changed);
+	arena_release(&s->arena);
+	free(s);
+}
+
+enum err_code shard_open(const struct shard_options *o, struct shard_node **out, struct err *err)
+{
+	struct publisher_options po = { .bucket = o->bucket,
+		.shard = str_of(o->name),
+		.dir = o->db.dir,
+		.fs = o->db.fs,
+		.interval_ns = o->interval_ns,
+		.lease_ns = o->lease_ns,
+		.delete_delay_ns = o->delete_delay_ns,
+		.prices = o->prices,
+		.no_probe = o->no_probe,
+		.no_threads = o->no_threads };
+	struct shard_node *s = calloc(1, sizeof(*s));
+	enum err_code rc;
+
+	if (!s)
+		return err_nomem(err, "shard");
+	arena_init(&s->arena, 0);
+	mutex_init(&s->lock);
+	cond_init(&s->changed);
+	if ((rc = copy_options(s, o, err)) || (rc = publisher_open(&po, &s->p, err))) {
+		release(s);
+		return rc;
+	}
+	s->open = true;
+	*out = s;
+	return ERR_OK;
+}
+
+static void stop_local(struct shard_node *s)
+{
+	mutex_lock(&s->lock);
+	s->stopping = true;
+	cond_broadcast(&s->changed);
+	mutex_unlock(&s->lock);
+	thread_join(&s->local);
+}
+
+static void finish(struct shard_node *s, void (*end)(struct publisher *p))
+{
+	if (!s)
+		return;
+	stop_local(s);
+	mutex_lock(&s->lock); /* the database may tell something until it is closed */
+	s->open = false;
+	mutex_unlock(&s->lock);
+	end(s->p);
+	db_close(s->db);
+	release(s);
+}
+
+void shard_close(struct shard_node *s)
+{
+	finish(s, s && s->db ? publisher_close : publisher_abandon);
+}
+
+void shard_abandon(struct shard_node *s)
+{
+	finish(s, publisher_abandon);
+}
+
+/* ---- starting ---- */
+
+/* Another process that works on the directory has the same token, and would be fenced. */
+static enum err_code lock_directory(struct shard_node *s, int *fd, struct err *err)
+{
+	struct fs *fs = s->o.db.fs ? s->o.db.fs : &fs_posix;
+	enum err_code rc;
+
+	if ((rc = fs_mkdir_all(fs, s->o.db.dir, err)))
+		return rc;
+	rc = fs_lock(s->lock_path, fd, err);
+	if (rc == ERR_UNAVAILABLE)
+		err_set(err, rc, "data directory %s is locked by another process", s->o.db.dir);
+	return rc;
+}
+
+static bool names_something(const struct manifest *m)
+{
+	return m->windows_n || m->blocks_n || m->ids.bytes || m->losses.bytes;
+}
+
+static enum err_code restore(struct shard_node *s, struct err *err)
+{
+	struct restore_options o = { .bucket = s->o.bucket,
+		.manifest = publisher_taken(s->p),
+		.shard = s->o.name,
+		.dir = s->o.db.dir,
+		.fs = s->o.db.fs,
+		.store = s->o.db.store,
+		.canceled = &s->canceled };
+	struct restore_done done;
+
+	if (!restore_is_due(o.dir))
+		return ERR_OK;
+	if (!names_something(o.manifest) && !restore_has_begun(o.dir))
+		return ERR_OK;
+	return restore_run(&o, &done, err);
+}
+
+static enum err_code take(struct shard_node *s, struct err *err)
+{
+	size_t forgotten;
+	enum err_code rc;
+	int fd;
+
+	if ((rc = lock_directory(s, &fd, err)))
+		return rc;
+	if (!s->taken && !(rc = publisher_take(s->p, err)))
+		s->taken = true;
+	if (!rc)
+		rc = restore(s, err);
+	if (!rc)
+		rc = forget_dropped(s->o.db.fs ? s->o.db.fs : &fs_posix, s->o.db.dir, publisher_taken(s->p),
+			&forgotten, err);
+	fs_unlock(fd); /* db_open takes it */
+	return rc;
+}
+
+static void look_thread(void *ctx);
+
+static enum err_code begin(struct shard_node *s, struct err *err)
+{
+	int64_t interval_ns = s->o.interval_ns;
+	enum err_code rc;
+
+	if ((rc = publisher_attach(s->p, s->db, err)) || s->o.no_threads)
+		return rc;
+	s->o.interval_ns = interval_ns > 0 && interval_ns < LOOK_MAX_NS ? interval_ns : LOOK_MAX_NS;
+	return thread_start(&s->local, "cluster-local", look_thread, s, err);
+}
+
+enum err_code shard_start(struct shard_node *s, struct err *err)
+{
+	enum err_code rc;
+
+	if (s->db)
+		return err_set(err, ERR_INVALID, "shard %s was started before", s->o.name);
+	if ((rc = take(s, err)))
+		return rc;
+	if (publisher_is_fenced(s->p))
+		return err_set(err, ERR_EXISTS, "shard %s was taken over by another server", s->o.name);
+	if ((rc = db_open(&s->o.db, &s->db, err)))
+		return rc;
+	return begin(s, err);
+}
+
+void shard_cancel(struct shard_node *s)
+{
+	atomic_store(&s->canceled, true);
+	publisher_cancel(s->p);
+}
+
+struct db *shard_db(struct shard_node *s)
+{
+	return s->db;
+}
+
+struct publisher *shard_publisher(struct shard_node *s)
+{
+	return s->p;
+}
+
+bool shard_is_fenced(const struct shard_node *s)
+{
+	return publisher_is_fenced(s->p);
+}
+
+/* ---- blocks that leave the disk ---- */
+
+/* Whole ones on the disk that are old enough; malloc'ed. */
+static struct ulid *list_old(struct shard_node *s, int64_t now_ns, size_t *n)
+{
+	struct db *db = s->db;
+	struct ulid *v;
+
+	*n = 0;
+	mutex_lock(&db->lock);
+	v = malloc((db->blocks_n + 1) * sizeof(*v));
+	for (size_t i = 0; i < db->blocks_n && v; i++) {
+		const struct db_block *b = db->blocks[i];
+		const struct block_meta *m = block_meta(b->block);
+
+		/* Retention 0: also where our clock is behind the profiles'. */
+		if (!b->remote && !b->damaged &&
+			(s->o.local_retention_ns <= 0 || now_ns - m->max_ns > s->o.local_retention_ns))
+			v[(*n)++] = m->ulid;
+	}
+	mutex_unlock(&db->lock);
+	return v;
+}
+
+static bool is_stopping(struct shard_node *s)
+{
+	bool stopping;
+
+	mutex_lock(&s->lock);
+	stopping = s->stopping;
+	mutex_unlock(&s->lock);
+	return stopping;
+}
+
+static void note(struct shard_node *s, enum err_code rc, const struct err *why)
+{
+	if (rc == ERR_NOT_FOUND) /* it was joined or dropped meanwhile */
+		return;
+	if (rc && !s->swap_failed)
+		log_warn("cluster", "a block cannot leave the disk, is tried again", LOG_E(why));
+	s->swap_failed = rc != ERR_OK;
+}
+
+size_t shard_swap(struct shard_node *s, int64_t now_ns)
+{
+	size_t n, swapped = 0;
+	struct ulid *v = list_old(s, now_ns, &n);
+	char key[MANIFEST_KEY_BYTES_MAX];
+	enum err_code rc;
+	struct err why;
+
+	for (size_t i = 0; i < n && !is_stopping(s); i++) {
+		if (!publisher_has_block(s->p, &v[i]))
+			continue;
+		snprintf(key, sizeof(key), "shards/%s/blocks/%s", s->o.name, v[i].text);
+		rc = blocks_swap_remote(s->db, &v[i], key, &why);
+		note(s, rc, &why);
+		swapped += !rc;
+	}
+	free(v);
+	return swapped;
+}
+
+/* As often as the publisher confirms blocks, and at least each minute. */
+static void look_thread(void *ctx)
+{
+	struct shard_node *s = ctx;
+	int64_t next;
+
+	mutex_lock(&s->lock);
+	while (!s->stopping) { /* until the end */
+		next = clock_monotonic_ns() + s->o.interval_ns;
+		while (!s->stopping && cond_wait_until(&s->changed, &s->lock, next))
+			;
+		mutex_unlock(&s->lock);
+		(void)shard_swap(s, clock_now_ns());
+		mutex_lock(&s->lock);
+	}
+	mutex_unlock(&s->lock);
+}

@@ -1,0 +1,66 @@
+/*
+ * Shard: a data directory that is published in the bucket under a name.
+ *
+ * shard_start takes the lease of the name, makes the directory anew of what the bucket has where it
+ * has no data (restore.h), opens the database, and begins to publish it (publisher.h). Blocks that
+ * are in the bucket, and older than the local retention, are read there from then on: their tables
+ * on the disk go.
+ *
+ * Units:     nanoseconds.
+ * Errors:    of the lease: ERR_EXISTS "shard a is in use by HOST since TIME"; ERR_CANCELED; of
+ *            restore.h; of db_open. ERR_UNAVAILABLE: another process has the directory open; it
+ *            keeps its lease.
+ * Ownership: shard_open hands *out to the caller. Bucket and range source outlive it; strings of
+ *            the options are copied.
+ * Threads:   `cluster-local` looks for blocks that may leave the disk. shard_start, shard_close and
+ *            shard_abandon by one thread; shard_cancel and shard_is_fenced by any until then.
+ */
+#ifndef TSDB_CLUSTER_SHARD_H
+#define TSDB_CLUSTER_SHARD_H
+
+#include "tsdb/catalog/options.h"
+#include "tsdb/cluster/publisher.h"
+
+struct range_source;
+
+struct shard_options {
+	struct bucket *bucket;
+	struct range_source *remote; /* where blocks are read: keys of the bucket */
+	const char *name;
+	struct db_options db; /* dir is set; segments, remote and published are set here */
+	int64_t interval_ns, lease_ns, delete_delay_ns; /* 0: as publisher.h says */
+	int64_t local_retention_ns; /* blocks that are older leave the disk once they are in the
+								   bucket; 0: all of them, at once */
+	struct bucket_prices prices;
+	bool no_probe;
+	/* For tests: publisher_round, publisher_work and shard_swap are called instead. */
+	bool no_threads;
+};
+
+struct shard_node;
+
+/* Neither waits nor asks the bucket. ERR_INVALID: the name. */
+MUST_CHECK enum err_code shard_open(
+	const struct shard_options *o, struct shard_node **out, struct err *err);
+/* Waits for the lease, and for the bucket. After an error it may be called again. */
+MUST_CHECK enum err_code shard_start(struct shard_node *s, struct err *err);
+/* Ends a shard_start that waits for the lease or restores. Any thread, for good. */
+void shard_cancel(struct shard_node *s);
+/*
+ * Ends it: the last rows are published, the manifest says `stopped`, the database is closed.
+ * Appends and queries have ended before. NULL and one that did not start are fine.
+ */
+void shard_close(struct shard_node *s);
+void shard_abandon(struct shard_node *s); /* the same without a request, as a crash */
+
+/* NULL: it has not started. */
+struct db *shard_db(struct shard_node *s);
+struct publisher *shard_publisher(struct shard_node *s);
+/* Another server has the name: this one must end, its rows reach nobody. */
+bool shard_is_fenced(const struct shard_node *s);
+
+/* Blocks whose age now_ns tells to leave the disk are read in the bucket from now on; how many. The
+ * thread calls it; so may one other at a time where there is none. */
+size_t shard_swap(struct shard_node *s, int64_t now_ns);
+
+#endif

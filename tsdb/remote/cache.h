@@ -1,0 +1,49 @@
+/*
+ * Pages of objects on disk: two files in a directory, `pages` with slots of one page each, `index`
+ * with an entry for each slot: whose page it is, and the hash of its bytes.
+ *
+ * Nothing is synced: an entry is believed only with its checksum, a page only with its hash. So
+ * after a crash pages are missing or refused, never wrong.
+ *
+ * Two kinds of pages: large sequential data, and what is small or an index. The first kind goes
+ * first, the least recently used before others; the second only where the first has less than an
+ * eighth of the slots.
+ *
+ * Errors:  none: a page that cannot be read is not there, one that cannot be written is not kept.
+ * Threads: any.
+ */
+#ifndef TSDB_REMOTE_CACHE_H
+#define TSDB_REMOTE_CACHE_H
+
+#include "tsdb/remote/remote.h"
+
+struct cache;
+
+struct cache_page {
+	uint64_t object[2];
+	uint32_t number;
+	uint32_t len;
+	uint64_t etag; /* hash of the ETag of the object; 0: none */
+	bool stays; /* of the second kind */
+};
+
+struct cache_options {
+	const char *dir;
+	uint64_t bytes;
+	uint64_t free_bytes_reserve;
+	int64_t pause_ns; /* after a write failed */
+};
+
+MUST_CHECK enum err_code cache_open(
+	const struct cache_options *o, struct cache **out, struct err *err);
+void cache_close(struct cache *d); /* NULL is fine, here and below: no disk */
+bool cache_has(struct cache *d, const uint64_t object[2], uint32_t number);
+/* Into REMOTE_PAGE_BYTES; p says which, and gets len and etag. False: it is not there, or no
+ * longer. */
+bool cache_read(struct cache *d, struct cache_page *p, char *into);
+void cache_write(struct cache *d, const struct cache_page *p, const char *bytes);
+/* All pages of an object. */
+void cache_forget(struct cache *d, const uint64_t object[2], uint64_t pages);
+void cache_status(struct cache *d, struct remote_status *out); /* adds its fields */
+
+#endif

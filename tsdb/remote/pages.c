@@ -1,0 +1,400 @@
+#include "tsdb/remote/internal.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/map.h"
+
+/*
+ * Pages in memory, and how one is found: there, else on disk, else in the bucket. One thread gets a
+ * page, others that want it wait. If it does not come, each of them tries by itself.
+ *
+ * How much is read beyond the page that is wanted: the first time at a place two pages; where the
+ * next miss is not more than GAP_PAGES behind, twice as much as the last time. The end of an
+ * object, where a table has its index, is read at once. What the reader was told to expect is read
+ * as it was told.
+ */
+#define EXPECTED_BYTES_MAX (64u << 20) /* given to the pool */
+#define EXPECTED_MORE (32u << 10)
+
+/* ---- the table ---- */
+
+static struct page **chain_of(struct remote *r, const uint64_t object[2], uint32_t number)
+{
+	return &r->chains[hash_u64(object[0] + number) & r->mask];
+}
+
+struct page *page_find(struct remote *r, const struct object *o, uint32_t number)
+{
+	struct page *p = *chain_of(r, o->id, number);
+
+	mutex_assert_held(&r->lock);
+	while (p && (p->number != number || p->object[0] != o->id[0] || p->object[1] != o->id[1]))
+		p = p->next;
+	return p;
+}
+
+uint32_t page_len(const struct object *o, uint32_t number)
+{
+	uint64_t left = o->bytes - (uint64_t)number * REMOTE_PAGE_BYTES;
+
+	return left < REMOTE_PAGE_BYTES ? (uint32_t)left : REMOTE_PAGE_BYTES;
+}
+
+/* Pages at the end of an object that hold the index of a table: an entry of about 40 bytes for each
+ * 16 KiB. */
+static uint32_t tail_pages(const struct object *o)
+{
+	return 1 + (o->pages - 1) / 256 + (o->pages > 1);
+}
+
+bool page_stays(const struct object *o, uint32_t number)
+{
+	return o->stays || number + tail_pages(o) >= o->pages;
+}
+
+struct page *page_add(struct remote *r, const struct object *o, uint32_t number)
+{
+	struct page *p = calloc(1, sizeof(*p)), **chain = chain_of(r, o->id, number);
+
+	mutex_assert_held(&r->lock);
+	if (!p || !(p->bytes = malloc(REMOTE_PAGE_BYTES))) {
+		free(p);
+		return NULL;
+	}
+	p->object[0] = o->id[0];
+	p->object[1] = o->id[1];
+	p->number = number;
+	p->len = page_len(o, number);
+	p->pins = 1;
+	p->next = *chain;
+	*chain = p;
+	r->memory_bytes += REMOTE_PAGE_BYTES;
+	return p;
+}
+
+static void remove_page(struct remote *r, struct page *p)
+{
+	struct page **at = chain_of(r, p->object, p->number);
+
+	while (*at != p)
+		at = &(*at)->next;
+	*at = p->next;
+	r->memory_bytes -= REMOTE_PAGE_BYTES;
+	free(p->bytes);
+	free(p);
+}
+
+void page_drop(struct remote *r, struct page *p)
+{
+	mutex_assert_held(&r->lock);
+	assert(!p->ready && p->pins == 1);
+	remove_page(r, p);
+	cond_broadcast(&r->ready);
+}
+
+static void unlink_page(struct remote *r, struct page *p)
+{
+	*(p->newer ? &p->newer->older : &r->newest) = p->older;
+	*(p->older ? &p->older->newer : &r->oldest) = p->newer;
+}
+
+static void link_newest(struct remote *r, struct page *p)
+{
+	p->newer = NULL;
+	p->older = r->newest;
+	*(r->newest ? &r->newest->newer : &r->oldest) = p;
+	r->newest = p;
+}
+
+void page_came(struct remote *r, struct page *p)
+{
+	mutex_assert_held(&r->lock);
+	p->ready = true;
+	link_newest(r, p);
+	cond_broadcast(&r->ready);
+}
+
+static void make_room(struct remote *r)
+{
+	struct page *p = r->oldest, *newer;
+
+	for (; p && r->memory_bytes > r->o.memory_bytes; p = newer) {
+		newer = p->newer;
+		if (p->pins)
+			continue;
+		unlink_page(r, p);
+		remove_page(r, p);
+	}
+}
+
+void page_unpin(struct remote *r, struct page *p)
+{
+	mutex_assert_held(&r->lock);
+	assert(p->pins && p->ready);
+	p->pins--;
+	make_room(r);
+}
+
+void pages_forget(struct remote *r, const struct object *o)
+{
+	struct page *p;
+
+	for (uint32_t n = 0; n < o->pages; n++)
+		if ((p = page_find(r, o, n)) && p->ready && !p->pins) {
+			unlink_page(r, p);
+			remove_page(r, p);
+		}
+	cache_forget(r->cache, o->id, o->pages);
+}
+
+void pages_free(struct remote *r)
+{
+	while (r->oldest) {
+		struct page *p = r->oldest;
+
+		assert(!p->pins);
+		unlink_page(r, p);
+		remove_page(r, p);
+	}
+}
+
+/* ---- what is expected ---- */
+
+struct job {
+	struct job *next; /* of r->jobs: those that have not begun */
+	struct remote *r;
+	struct object *o;
+	uint32_t first, end; /* a reader that cannot wait may take some of them */
+	uint64_t bytes; /* counted in expected_bytes */
+};
+
+static void run_job(void *ctx)
+{
+	struct job *j = ctx, **at;
+	struct remote *r = j->r;
+
+	mutex_lock(&r->lock);
+	for (at = &r->jobs; *at != j; at = &(*at)->next)
+		;
+	*at = j->next;
+	for (uint32_t n = j->first; n < j->end && !r->closing; n++)
+		if (!page_find(r, j->o, n) && !cache_has(r->cache, j->o->id, n) &&
+			fetch_locked(r, j->o, n, n, j->end, NULL, NULL))
+			break; /* who needs it will be told */
+	r->expected_bytes -= j->bytes;
+	object_unuse(r, j->o);
+	mutex_unlock(&r->lock);
+	free(j);
+}
+
+static void submit(struct remote_reader *x, uint32_t first, uint32_t end)
+{
+	struct remote *r = x->remote;
+	uint64_t bytes = (uint64_t)(end - first) * REMOTE_PAGE_BYTES;
+	struct job *j;
+
+	mutex_assert_held(&r->lock);
+	/* Without a disk what comes would push out what came before it was read. */
+	if (first >= end || r->expected_bytes + bytes > EXPECTED_BYTES_MAX ||
+		(!r->cache && r->expected_bytes + bytes > r->o.memory_bytes / 2) ||
+		!(j = malloc(sizeof(*j))))
+		return;
+	*j = (struct job){ r->jobs, r, x->o, first, end, bytes };
+	r->jobs = j;
+	x->o->users++;
+	r->expected_bytes += bytes;
+	if (!pool_submit(r->pool, run_job, j)) {
+		r->jobs = j->next;
+		r->expected_bytes -= bytes;
+		x->o->users--;
+		free(j);
+	}
+}
+
+/* The end of a job's pages from this one on, which are taken from it; 0: none has it. */
+static uint32_t take_job(struct remote *r, const struct object *o, uint32_t number)
+{
+	uint32_t end;
+
+	for (struct job *j = r->jobs; j; j = j->next)
+		if (j->o == o && j->first <= number && number < j->end) {
+			end = j->end;
+			j->end = number;
+			return end;
+		}
+	return 0;
+}
+
+static void submit_expected(struct remote_reader *x)
+{
+	submit(x, x->expected_first, x->expected_end);
+	x->expected_first = x->expected_end = 0;
+}
+
+void pages_expect(struct remote_reader *x, uint64_t offset, uint64_t n)
+{
+	struct remote *r = x->remote;
+	uint32_t first, end;
+
+	if (!n || offset >= x->o->bytes)
+		return;
+	/* Who expects knows where records begin, and guesses where the last one ends. */
+	n = n < UINT64_MAX - EXPECTED_MORE ? n + EXPECTED_MORE : n;
+	n = n < x->o->bytes - offset ? n : x->o->bytes - offset;
+	first = (uint32_t)(offset / REMOTE_PAGE_BYTES);
+	end = (uint32_t)((offset + n - 1) / REMOTE_PAGE_BYTES) + 1;
+	mutex_lock(&r->lock);
+	for (; first < end; first++) { /* each turn takes a page */
+		if (page_find(r, x->o, first) || cache_has(r->cache, x->o->id, first))
+			continue;
+		if (x->expected_end == 0 || first < x->expected_first ||
+			first > x->expected_end + GAP_PAGES || first - x->expected_first >= FETCH_PAGES_MAX) {
+			submit_expected(x);
+			x->expected_first = first;
+		}
+		if (first >= x->expected_end)
+			x->expected_end = first + 1;
+		if (r->expected_bytes >= EXPECTED_BYTES_MAX)
+			break; /* the rest comes when it is wanted */
+	}
+	mutex_unlock(&r->lock);
+}
+
+/* ---- reading ---- */
+
+/* Where the reader's stream that comes by this page goes on; a new one where there is none. */
+static struct stream *stream_of(struct remote_reader *x, uint32_t number)
+{
+	struct stream *s = &x->streams[0];
+
+	for (size_t i = 0; i < STREAMS_N; i++) {
+		struct stream *t = &x->streams[i];
+
+		if (t->window && number >= t->next && number - t->next <= GAP_PAGES)
+			return t;
+		if (t->used < s->used)
+			s = t;
+	}
+	s->window = 0;
+	return s;
+}
+
+static enum err_code fetch_for(
+	struct remote_reader *x, uint32_t number, uint32_t last, struct page **out, struct err *err)
+{
+	struct remote *r = x->remote;
+	uint32_t from = number, end = last + 1, expected = 0;
+	struct stream *s = stream_of(x, number);
+
+	if (number >= x->expected_first && number < x->expected_end) {
+		expected = x->expected_end;
+		x->expected_end = number;
+	} else {
+		expected = take_job(r, x->o, number);
+	}
+	s->used = ++r->clock;
+	if (x->o->pages <= SMALL_PAGES) {
+		from = 0;
+		end = x->o->pages;
+	} else if (expected) {
+		end = expected > end ? expected : end;
+		s->window = end - number;
+	} else if (number + tail_pages(x->o) >= x->o->pages) {
+		from = x->o->pages - tail_pages(x->o);
+		end = x->o->pages;
+	} else {
+		s->window = s->window ? s->window * 2 : FIRST_PAGES;
+		if (s->window > FETCH_PAGES_MAX)
+			s->window = FETCH_PAGES_MAX;
+		end = number + s->window > end ? number + s->window : end;
+	}
+	submit_expected(x);
+	end = end > x->o->pages ? x->o->pages : end;
+	s->next = end;
+	return fetch_locked(r, x->o, number, from, end, out, err);
+}
+
+/* The page was on disk: pinned; NULL: it is no longer, or of no use. */
+static struct page *load_locked(struct remote *r, struct object *o, uint32_t number)
+{
+	struct cache_page d = { .object = { o->id[0], o->id[1] }, .number = number };
+	struct page *p = page_add(r, o, number);
+	bool ok;
+
+	if (!p)
+		return NULL;
+	mutex_unlock(&r->lock);
+	ok = cache_read(r->cache, &d, p->bytes);
+	mutex_lock(&r->lock);
+	/* Pages of an object that had another ETag are of no use. */
+	if (ok && d.len == p->len && (!o->etag || !d.etag || d.etag == o->etag)) {
+		o->etag = o->etag ? o->etag : d.etag;
+		r->status.from_disk++;
+		page_came(r, p);
+		return p;
+	}
+	page_drop(r, p);
+	return NULL;
+}
+
+/* *out is pinned. */
+static enum err_code get_page(
+	struct remote_reader *x, uint32_t number, uint32_t last, struct page **out, struct err *err)
+{
+	struct remote *r = x->remote;
+	enum err_code rc;
+	struct page *p;
+
+	mutex_assert_held(&r->lock);
+	while ((p = page_find(r, x->o, number)) && !p->ready)
+		cond_wait(&r->ready, &r->lock);
+	if (p) {
+		p->pins++;
+		unlink_page(r, p);
+		link_newest(r, p);
+		r->status.from_memory++;
+	} else if (cache_has(r->cache, x->o->id, number)) {
+		p = load_locked(r, x->o, number);
+	}
+	if (p) {
+		*out = p;
+		return ERR_OK;
+	}
+	/* Another thread may have begun while the disk was read. */
+	if (page_find(r, x->o, number))
+		return get_page(x, number, last, out, err);
+	if (!(rc = fetch_for(x, number, last, out, err)))
+		r->status.from_bucket++;
+	return rc;
+}
+
+enum err_code pages_read(
+	struct remote_reader *x, uint64_t offset, size_t n, char *into, struct err *err)
+{
+	uint32_t last = (uint32_t)((offset + n - 1) / REMOTE_PAGE_BYTES);
+	struct remote *r = x->remote;
+	enum err_code rc = ERR_OK;
+	struct page *p;
+
+	assert(n && offset + n <= x->o->bytes);
+	mutex_lock(&r->lock);
+	while (n && !rc) { /* each turn copies a page's part */
+		uint32_t number = (uint32_t)(offset / REMOTE_PAGE_BYTES),
+				 at = (uint32_t)(offset % REMOTE_PAGE_BYTES);
+		size_t part;
+
+		if ((rc = get_page(x, number, last, &p, err)))
+			break;
+		mutex_unlock(&r->lock);
+		part = p->len - at < n ? p->len - at : n;
+		memcpy(into, p->bytes + at, part);
+		offset += part;
+		into += part;
+		n -= part;
+		mutex_lock(&r->lock);
+		page_unpin(r, p);
+	}
+	mutex_unlock(&r->lock);
+	return rc;
+}

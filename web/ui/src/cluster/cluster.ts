@@ -1,0 +1,181 @@
+// The answer of /api/v1/status/cluster, and what the page Cluster says of it.
+import { formatClock } from "../shared/timerange";
+import { digits, formatPercent } from "../shared/units";
+
+interface Progress {
+	/** RFC 3339: all profiles until then; missing: nothing was written or read yet. */
+	through?: string;
+	/** How long ago that is. */
+	lag_seconds?: number;
+}
+
+/** What this server puts into the bucket. */
+export interface OwnShard extends Progress {
+	name: string;
+	state: "waiting" | "running" | "away" | "fenced";
+	generation: number;
+	waiting_blocks: number;
+	waiting_bytes: number;
+	blocks: number;
+	windows: number;
+	segments: number;
+	bytes: number;
+	kept: number;
+	gone: number;
+	failures: number;
+	last_error?: string;
+}
+
+/** A shard that is queried; one of this process has no more than a name. */
+export interface Shard extends Progress {
+	name: string;
+	own: boolean;
+	state: "running" | "late" | "stopped" | "failing" | "unread" | "own";
+	host?: string;
+	late?: boolean;
+	stopped?: boolean;
+	windows?: number;
+	segments?: number;
+	blocks?: number;
+	bytes?: number;
+	missing?: number;
+	error?: string;
+}
+
+export interface Cache {
+	from_memory: number;
+	from_disk: number;
+	from_bucket: number;
+	/** 0 to 1; missing: nothing was read. */
+	hit_rate?: number;
+	bytes: number;
+	/** 0: there is no cache on disk. */
+	max_bytes: number;
+	damaged_pages: number;
+	off?: string;
+	down?: string;
+}
+
+export interface Requests {
+	requests: number;
+	sent_bytes: number;
+	received_bytes: number;
+}
+
+export interface Cluster {
+	mode: string;
+	/** Missing, as all below: there is none. */
+	bucket?: string;
+	shard?: OwnShard;
+	shards?: Shard[];
+	cache?: Cache;
+	requests?: Record<string, Requests>;
+	cost?: { since_start: number; requests_per_day?: number; month: number };
+}
+
+export interface Chip {
+	text: string;
+	mark: "up" | "wait" | "down" | "";
+	hint: string;
+	/** Sorted, the worst comes first. */
+	rank: number;
+}
+
+const SHARD: Record<Shard["state"], Chip> = {
+	failing: { text: "failing", mark: "down", hint: "It cannot be read", rank: 0 },
+	late: { text: "late", mark: "down", hint: "Its newest profiles are missing in answers.", rank: 1 },
+	unread: { text: "not read yet", mark: "wait", hint: "Its manifest was not read yet.", rank: 2 },
+	running: { text: "up to date", mark: "up", hint: "All that it published can be queried.", rank: 4 },
+	stopped: { text: "stopped", mark: "", hint: "It was stopped in order; all that it had can be queried.", rank: 5 },
+	own: { text: "this server", mark: "up", hint: "Its data is in this process.", rank: 6 },
+};
+
+export function chipOf(s: Shard): Chip {
+	const chip = SHARD[s.state] ?? { text: String(s.state), mark: "", hint: "", rank: 3 };
+	return s.error ? { ...chip, hint: `${chip.hint}: ${s.error}` } : chip;
+}
+
+const OWN: Record<OwnShard["state"], [text: string, mark: Chip["mark"], hint: string]> = {
+	waiting: ["waiting", "wait", "It waits for the lease of its name."],
+	running: ["publishing", "up", "What is stored here is put into the bucket."],
+	away: ["bucket away", "down", "Profiles are kept here and put later."],
+	fenced: ["fenced", "down", "Another server has taken this name; this one ends."],
+};
+
+export function ownChipOf(s: OwnShard): Omit<Chip, "rank"> {
+	const [text, mark, hint] = OWN[s.state] ?? [String(s.state), "", ""];
+	return { text, mark, hint };
+}
+
+export const secondsOf = (p: Progress): number => (p.through ? Date.parse(p.through) / 1000 : NaN);
+
+const since = (p: Progress): string =>
+	p.through ? `its profiles after ${formatClock(secondsOf(p))}` : "its profiles";
+
+const detail = (text: string | undefined): string => (text ? `: ${text}` : ".");
+
+function troublesOfOwn(s: OwnShard): string[] {
+	const of = `Shard ${s.name} of this server`;
+	if (s.state === "fenced") return [`${of} was taken over by another server; what is stored here now reaches nobody${detail(s.last_error)}`];
+	if (s.state === "away") return [`${of} cannot reach the bucket; profiles are kept here and put later${detail(s.last_error)}`];
+	return s.last_error ? [`${of}: ${s.last_error}`] : [];
+}
+
+function troublesOfShard(s: Shard): string[] {
+	const out: string[] = [];
+	if (s.state === "failing")
+		out.push(`Shard ${s.name} cannot be read${s.late ? `, and answers lack ${since(s)}` : ""}${detail(s.error)}`);
+	else if (s.state === "late") out.push(`Shard ${s.name} is late: answers lack ${since(s)}.`);
+	if (s.missing)
+		out.push(
+			`Shard ${s.name}: the bucket lacks ${s.missing.toLocaleString("en")} ${s.missing === 1 ? "object" : "objects"} ` +
+				"that its manifest names; answers that need them say so.",
+		);
+	return out;
+}
+
+/** What a person should know, in sentences, the worst shards first; nothing where all is well. */
+export function troublesOf(c: Cluster): string[] {
+	const out = c.shard ? troublesOfOwn(c.shard) : [];
+	const shards = (c.shards ?? []).slice().sort((a, b) => chipOf(a).rank - chipOf(b).rank);
+	for (const s of shards) out.push(...troublesOfShard(s));
+	if (c.cache?.down) out.push(`The bucket did not answer the last read: ${c.cache.down}`);
+	if (c.cache?.off) out.push(`The cache on disk takes no pages, so more is read in the bucket: ${c.cache.off}`);
+	return out;
+}
+
+export interface Totals {
+	shards: number;
+	late: number;
+	/** Of all shards that are known here. */
+	bytes: number;
+	requests: number;
+}
+
+export function totalsOf(c: Cluster): Totals {
+	const shards = c.shards ?? [];
+	return {
+		shards: shards.length,
+		late: shards.filter((s) => s.late || s.state === "failing").length,
+		bytes: shards.reduce((n, s) => n + (s.bytes ?? 0), c.shard?.bytes ?? 0),
+		requests: Object.values(c.requests ?? {}).reduce((n, r) => n + r.requests, 0),
+	};
+}
+
+/** In the currency of the configured prices. */
+export function money(v: number): string {
+	if (v === 0) return "0";
+	if (v < 0.005) return "under 0.01";
+	return v < 100 ? v.toFixed(2) : Math.round(v).toLocaleString("en");
+}
+
+/** A lag; under ten seconds with a digit behind the point. */
+export function lag(seconds: number | undefined): string {
+	if (seconds === undefined) return "–";
+	if (seconds < 120) return `${digits(seconds)} s`;
+	if (seconds < 7200) return `${Math.round(seconds / 60)} min`;
+	return seconds < 172800 ? `${Math.round(seconds / 3600)} h` : `${Math.round(seconds / 86400)} d`;
+}
+
+export const hitRate = (c: Cache): string =>
+	c.hit_rate === undefined ? "nothing read yet" : formatPercent(100 * c.hit_rate);
