@@ -2,7 +2,7 @@
 # Runs files of tests under node, each in its own process, and prints their reports one after the other:
 #   tests/tap.sh N FILE... [-- N FILE...]
 # N files run at a time, since they mostly wait. Files begin in the given order; those behind "--" begin when all files
-# before it have ended.
+# before it have ended. Reports of files that failed come last, and what failed in them after all else.
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,7 +18,13 @@ while [ $# != 0 ]; do
 	[ $# = 0 ] || shift
 	[ ${#files[@]} != 0 ] || continue
 	printf '%s\n' "${files[@]}" |
-		xargs -P "$at_once" -I{} bash -c 'node --test "$1" >"$2/$(basename "$1")" 2>&1' _ {} "$work" || rc=1
+		xargs -P "$at_once" -I{} bash -c 'out=$2/$(basename "$1")
+			node --test "$1" >"$out" 2>&1 || { mv "$out" "$out.failed"; exit 1; }' _ {} "$work" || rc=1
 done
-cat "$work"/*
+shopt -s nullglob
+cat "$work"/*.mjs "$work"/*.failed
+for out in "$work"/*.failed; do
+	echo "FAIL $(basename "$out" .failed): $(grep -c '^ *not ok ' "$out") reports that are not ok"
+	grep -h -A 24 '^ *not ok ' "$out" | head -n 80
+done
 exit "$rc"

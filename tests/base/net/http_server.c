@@ -187,6 +187,13 @@ bool http_server_saw(struct http_server *s, const char *text)
 	return saw;
 }
 
+void http_server_last(struct http_server *s, struct buf *out)
+{
+	mutex_lock(&s->lock);
+	buf_add_str(out, buf_str(&s->last));
+	mutex_unlock(&s->lock);
+}
+
 void result_release(struct result *r)
 {
 	buf_release(&r->body);

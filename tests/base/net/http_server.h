@@ -46,6 +46,7 @@ struct http_server {
 bool http_server_start(struct http_server *s, script_fn script, void *ctx, SSL_CTX *tls);
 void http_server_stop(struct http_server *s);
 bool http_server_saw(struct http_server *s, const char *text); /* in the last request */
+void http_server_last(struct http_server *s, struct buf *out); /* adds the last request */
 bool peer_read_request(struct peer *p); /* false: the client is gone */
 bool peer_write(struct peer *p, struct str bytes);
 bool peer_print(struct peer *p, const char *text);
