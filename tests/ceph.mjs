@@ -270,7 +270,7 @@ export class Ceph {
     run.ended.then(() => {
       if (this.running.get(name) === run && this.wanted.has(name)) this.lost.push(`${name} ended with ${run.code}: ${this.output(name)}`);
     });
-    await until(`${name} is ready`, 60, async () => {
+    await until(`${name} is ready`, 150, async () => {
       if (run.code === undefined) return this.ready(name);
       return 'ended';
     });
