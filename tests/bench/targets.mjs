@@ -85,7 +85,7 @@ export const targets = [
   { section: 'symbols', note: 'look-ups, warm, random order (other: llvm-symbolizer --inlines)', unit: 'addresses/s', atLeast: 1e6 },
   { section: 'symbols', note: 'top 10 of a service of 50,000 new addresses, the first time', unit: 'seconds', atMost: 1 },
 
-  ...cluster('top 10, 24 h to the hour, 100 services x 2'), ...cluster('top 10, 24 h to any second, 100 services x 2'),
+  ...cluster('top 10 of 100 x 2, 24 h to the hour'), ...cluster('top 10 of 100 x 2, 24 h to any second'),
   { section: 'bucket', note: 'CPU of a query, 4 clients, 1 node (other: 4 nodes)', unit: 'x', atMost: 1.1 },
   { section: 'bucket', note: 'ingest, CPU a profile (other: and published)', unit: 'x', atMost: 1.1 },
 
