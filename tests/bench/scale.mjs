@@ -165,21 +165,51 @@ export function table(p, costs) {
   ];
 }
 
-function print(rows) {
-  for (const [what, value, unit = ''] of rows) {
-    const shown = Math.abs(value) >= 100 ? count(Math.round(value)) : Number(value.toPrecision(3)).toString();
-    console.log(row([what, shown, ` ${unit}`], [48, 16]));
+/** Costs of profiles of so many times as many samples, by proportion. */
+export function scaled(costs, by) {
+  const times = (files) => Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, bytes * by]));
+  return { ...costs, segmentBytes: costs.segmentBytes * by, diskBytes: costs.diskBytes * by, followCpu: costs.followCpu * by,
+    cutCpu: costs.cutCpu * by, joinCpu: costs.joinCpu * by, cut: times(costs.cut), joined: times(costs.joined) };
+}
+
+/** What is asked first: the defaults, and one change at a time. */
+const VARIANTS = [['defaults', {}, {}], ['poll each 30 s', {}, { pollS: 30 }], ['segments each 60 s', {}, { segmentS: 60 }],
+  ['windows of 30 min, 10 min late', {}, { windowS: 1800, lateS: 600 }], ['5,000 targets a shard', { perShard: 5000 }, {}],
+  ['20,000 targets a shard', { perShard: 20000 }, {}]];
+
+const shown = (value) => (Math.abs(value) >= 100 ? count(Math.round(value)) : Number(value.toPrecision(3)).toString());
+
+function print(columns) {
+  const [first] = columns;
+  console.log(row(['', ...columns.map((c) => c.name)], [50, ...columns.map(() => 16)]));
+  for (const [i, [what, , unit = '']] of first.rows.entries())
+    console.log(row([what, ...columns.map((c) => shown(c.rows[i][1])), ` ${unit}`], [50, ...columns.map(() => 16)]));
+}
+
+const WANTED = ['shards', 'objects in the bucket', 'put a day, shards', 'get a day, a node', 'head a day, a node', 'manifest, mean',
+  'segments that a manifest names, mean', 'requests of a node from nothing', 'bytes of it', 'seconds of it: one request after the other',
+  'time to first answer with all', 'requests a month, shards', 'requests a month, 2 nodes', 'store, a month'];
+
+function variants(costs) {
+  const columns = VARIANTS.map(([name, load, change]) => ({ name, rows: table(plan(costs, load, change), costs) }));
+  for (const what of WANTED) {
+    const values = columns.map((c) => c.rows.find((r) => r[0] === what));
+    console.log(row([what, ...values.map((v) => shown(v[1])), ` ${values[0][2] ?? ''}`], [44, ...columns.map(() => 16)]));
   }
 }
 
 export async function scale(t) {
   const seconds = env('BENCH_SCALE_SECONDS', 300);
   const costs = process.env.BENCH_SCALE_SECONDS === '0' ? RECORDED : await measureCosts(t);
-  for (const [what, ours, unit] of [['segments', costs.segmentBytes, 'bytes'], ['CPU of following', 1e6 * costs.followCpu, 'us'],
-    ['CPU of cutting', 1e6 * costs.cutCpu, 'us'], ['CPU of joining once', 1e6 * costs.joinCpu, 'us'],
-    ['rows in a block', costs.cut['rows.ldb'], 'bytes'], ['rollups and symbols in a block', costs.cut['rollups.ldb'], 'bytes'],
-    ['rows in a joined block', costs.joined['rows.ldb'], 'bytes'], ['rollups and symbols in a joined block', costs.joined['rollups.ldb'], 'bytes']])
-    note(`a profile, CPU and heap by turns: ${what}`, { ours, unit, of: costs });
+  for (const [what, ours, unit] of [['segments', costs.segmentBytes, 'bytes'], ['head on the disk', costs.diskBytes, 'bytes'], ['head on the disk of a query node', costs.followDiskBytes, 'bytes'],
+    ['CPU of following', 1e6 * costs.followCpu, 'us'], ['CPU of cutting', 1e6 * costs.cutCpu, 'us'],
+    ['CPU of joining once', 1e6 * costs.joinCpu, 'us'], ...Object.keys(costs.cut).flatMap((name) => [
+      [`${name}, cut`, costs.cut[name], 'bytes'], [`${name}, joined`, costs.joined[name], 'bytes']])])
+    note(`a profile of ${Math.round(costs.samples)} samples: ${what}`, { ours, unit, of: costs });
   if (seconds) await check(t, seconds);
-  print(table(plan(costs), costs));
+  const large = { name: 'large services', rows: table(plan(costs), costs) };
+  const tenth = { name: 'a tenth of it', rows: table(plan(scaled(costs, 0.1)), scaled(costs, 0.1)) };
+  print([large, tenth]);
+  console.log(row(['a tenth of it', ...VARIANTS.map(([name]) => name)], [44, ...VARIANTS.map(() => 16)]));
+  variants(scaled(costs, 0.1));
 }

@@ -12,14 +12,12 @@ const FIRST_TARGET = 1; // 127.1.0.1
 
 const flags = (o) => Object.entries(o).map(([name, value]) => `--${name}=${value}`);
 
-/** Targets at 127.1.0.1 and on, all on one port, with a small CPU and heap profile each. */
-export async function startTargets(t, n) {
-  const bodies = Array.from({ length: 8 }, (_, i) => profile(`main.f${i}`, 1 + i));
-  const answer = (req, res) => {
-    const seconds = Number(new URL(req.url, 'http://x').searchParams.get('seconds') ?? 0);
-    setTimeout(() => res.end(bodies[Math.floor(Math.random() * bodies.length)]), 1000 * seconds);
-  };
-  const servers = Array.from({ length: n }, () => createServer(answer));
+/** Servers at 127.1.0.1 and on, all on one port; fn(i, path) gives a body. Gives their addresses. */
+export async function listenAll(t, n, fn) {
+  const servers = Array.from({ length: n }, (_, i) => createServer((req, res) => {
+    const url = new URL(req.url, 'http://x');
+    setTimeout(() => res.end(fn(i, url.pathname)), 1000 * Number(url.searchParams.get('seconds') ?? 0));
+  }));
   t.after(() => { for (const s of servers) { s.close(); s.closeAllConnections(); } });
   const listen = (s, port, host) => new Promise((done, fail) => {
     s.on('error', fail);
@@ -29,6 +27,13 @@ export async function startTargets(t, n) {
   const port = await listen(servers[0], 0, host(0));
   for (let i = 1; i < n; i++) await listen(servers[i], port, host(i));
   return servers.map((_, i) => `${host(i)}:${port}`);
+}
+
+/** Targets with small profiles. */
+export function startTargets(t, n) {
+  const bodies = Array.from({ length: 8 }, (_, i) => profile(`main.f${i}`, 1 + i));
+  let k = 0;
+  return listenAll(t, n, () => bodies[k++ % bodies.length]);
 }
 
 export class CountedCluster {

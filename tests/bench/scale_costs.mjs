@@ -1,109 +1,89 @@
-// What one profile costs in a cluster, with the fleet's profiles: bytes of segments and of blocks, CPU of taking it in, of cutting
-// and joining, of following it; requests to open a block. One shard and one query node over the fake store.
+// What one profile costs in a cluster, with the fleet's profiles: bytes of segments, of the head on the disk and of blocks, CPU of
+// cutting and joining and of following. Segments and following: one shard that scrapes, then a query node that has nothing.
 import { execFileSync } from 'node:child_process';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
-import { Agent } from 'node:http';
 import { join } from 'node:path';
-import { api, request, until } from '../e2e/lib.mjs';
-import { cpuOf, emptyDirectory, fleet } from './common.mjs';
-import { CountedCluster } from './scale_cluster.mjs';
+import { api, request, sleep, until } from '../e2e/lib.mjs';
+import { bytesOf, cpuOf, emptyDirectory, env, fleet, lines, tsdbBench } from './common.mjs';
+import { CountedCluster, listenAll } from './scale_cluster.mjs';
 
-const SERVICES = 2, PODS = 10, SCRAPE_S = 15, HOUR_S = 3600;
-const SETS = [{ set: 'fleet-cpu', name: 'process_cpu' }, { set: 'heap', name: 'memory' }];
+const SERVICES = 2, PODS = 10, INTERVAL_S = 2, SEGMENT_S = 4; // two scrapes a segment, as 15 s and 30 s are
+const FIRST = 9000; // as `fleet floor` takes them
+const SETS = [['fleet-cpu', '/debug/pprof/profile'], ['heap', '/debug/pprof/allocs']];
 
-/** Bodies of scrape k of all pods, a file's path each. */
-function bodies(dir, set, k) {
-  const to = join(dir, `${set}-${k}`);
-  execFileSync(fleet, ['write', to, `--set=${set}`, `--service=${SERVICES}`, `--pods=${PODS}`, '--scrapes=1', `--first=${9000 + k}`],
-    { stdio: 'ignore' });
-  const list = readdirSync(to).sort().map((f) => readFileSync(join(to, f)));
-  rmSync(to, { recursive: true });
-  return list;
-}
-
-/** An hour of profiles from `start` on, pushed; gives how many. */
-async function pushHour(t, server, dir, start) {
-  const agent = new Agent({ keepAlive: true, maxSockets: 16 });
-  t.after(() => agent.destroy());
-  let n = 0;
-  const one = async (name, service, pod, at, body) => {
-    const res = await request(`${server.url}/api/v1/ingest?name=${name}&job=svc${service}&instance=pod${pod}&time=${at}`,
-      { method: 'POST', body, agent });
-    if (res.status !== 200) throw new Error(`${name}: ${res.status} ${res.body}`);
-    n++;
-  };
-  for (let k = 0; k < HOUR_S / SCRAPE_S; k++) {
-    for (const { set, name } of SETS) {
-      const list = bodies(dir, set, k);
-      await Promise.all(list.map((body, i) => one(name, Math.floor(i / PODS), i % PODS,
-        (start + (k + 1) * SCRAPE_S - (0.7 * SCRAPE_S * i) / list.length).toFixed(3), body)));
+/** Paths of the scrapes of each pod: of [path][pod], one after the other. */
+function recorded(dir, scrapes) {
+  const out = {};
+  for (const [set, path] of SETS) {
+    const to = join(dir, set);
+    execFileSync(fleet, ['write', to, `--set=${set}`, `--service=${SERVICES}`, `--pods=${PODS}`, `--scrapes=${scrapes}`, `--first=${FIRST}`],
+      { stdio: 'ignore' });
+    const by = new Map();
+    for (const f of readdirSync(to).sort()) {
+      const pod = f.split('.').slice(0, 2).join('.');
+      by.set(pod, [...(by.get(pod) ?? []), join(to, f)]);
     }
+    out[path] = [...by.values()];
   }
-  return { n, last: (at) => one('process_cpu', 0, 0, at, bodies(dir, 'fleet-cpu', HOUR_S / SCRAPE_S)[0]) };
-}
-
-const segmentsOf = (manifest) => manifest.windows.flatMap((w) => w.segments);
-const sum = (list) => list.reduce((a, b) => a + b, 0);
-
-/** CPU seconds of a query node that takes all over from nothing, less those of one that has nothing to take. */
-async function following(cluster, name, segments) {
-  const node = await cluster.start(name, ['--mode=query', '--storage.bucket.poll-interval=1s']);
-  await until('the node has all', 60, async () => {
-    const { shards } = await api(node, 'status/cluster');
-    return shards.length === 1 && shards[0].segments >= segments && shards[0].state !== 'unread';
-  });
-  const cpu = cpuOf(node.child.pid);
-  return { node, cpu };
-}
-
-/** With windows of so long: after the hour in segments, and after it became blocks. */
-async function measure(t, windowS, { follow }) {
-  const dir = emptyDirectory(`scale-${windowS}`);
-  const cluster = await new CountedCluster(t, { dir, config: 'scrape_configs: []\n' }).open();
-  const start = Math.floor(Date.now() / 1000 / HOUR_S - 4) * HOUR_S;
-  const idle = follow ? cpuOf((await cluster.start('idle', ['--mode=query'])).child.pid) : 0;
-  const shard = await cluster.start('shard-0', ['--shard.name=shard-0', '--web.enable-ingest', '--storage.bucket.segment-interval=5s',
-    '--storage.bucket.delete-delay=1h', `--storage.tsdb.window=${windowS}s`]);
-  const before = cpuOf(shard.child.pid);
-  const { n, last } = await pushHour(t, shard, dir, start);
-  const ingestCpu = cpuOf(shard.child.pid) - before;
-  const named = await until('all segments are there', 60, async () => {
-    const { manifest } = cluster.objectsOf('shard-0');
-    const { shard: s } = await api(shard, 'status/cluster');
-    return s.waiting_bytes === 0 && manifest.windows.length >= HOUR_S / windowS && manifest;
-  });
-  const out = { n, ingestCpu: ingestCpu / n, segmentBytes: sum(segmentsOf(named).map((s) => s.bytes)) / n,
-    batchBytes: segmentsOf(named).length };
-  if (follow) {
-    const { node, cpu } = await following(cluster, 'query-0', segmentsOf(named).length);
-    out.followCpu = Math.max(cpu - idle, 0) / n;
-    await node.stop();
-  }
-  const cutFrom = cpuOf(shard.child.pid);
-  await last(start + 3 * HOUR_S);
-  const block = await until('one block', 120, () => {
-    const { manifest } = cluster.objectsOf('shard-0');
-    return manifest.blocks.length === 1 && manifest.windows.length === 1 && manifest.blocks[0];
-  });
-  out.workCpu = (cpuOf(shard.child.pid) - cutFrom) / n;
-  out.files = Object.fromEntries(Object.entries(block.files).map(([name, f]) => [name, f.bytes]));
-  out.objects = cluster.objectsOf('shard-0');
-  if (follow) {
-    const { node } = await following(cluster, 'query-1', 1);
-    out.opening = cluster.requestsOf('query-1').whats;
-    await node.stop();
-  }
-  await shard.stop();
   return out;
 }
 
-/** Costs of a profile, of CPU and heap by turns. */
+const sum = (list) => list.reduce((a, b) => a + b, 0);
+
+async function metric(server, name) {
+  const text = (await request(`${server.url}/metrics`)).body.toString();
+  return sum(text.split('\n').filter((l) => l.startsWith(`${name} `)).map((l) => Number(l.slice(name.length + 1))));
+}
+
+/** Segments and following. */
+async function shipped(t, seconds) {
+  const dir = emptyDirectory('scale-costs'), scrapes = Math.ceil(seconds / INTERVAL_S) + 2;
+  const bodies = recorded(join(dir, 'bodies'), scrapes), next = new Map();
+  const addresses = await listenAll(t, SERVICES * PODS, (i, path) => {
+    const n = next.get(`${i} ${path}`) ?? 0;
+    next.set(`${i} ${path}`, n + 1);
+    return readFileSync(bodies[path][i][Math.min(n, scrapes - 1)]);
+  });
+  const services = Array.from({ length: SERVICES }, (_, s) =>
+    `  - {targets: [${addresses.slice(s * PODS, (s + 1) * PODS).map((a) => `'${a}'`)}], labels: {service: svc${s}}}\n`);
+  const cluster = await new CountedCluster(t, { dir, config: `global: {scrape_interval: ${INTERVAL_S}s}
+scrape_configs:
+- job_name: fleet
+  profiling_config: {pprof_config: {process_cpu: {seconds: 1}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+  static_configs:
+${services.join('')}` }).open();
+  const idle = cpuOf((await cluster.start('idle', ['--mode=query'])).child.pid);
+  const shard = await cluster.start('shard-0', ['--shard.name=shard-0', `--storage.bucket.segment-interval=${SEGMENT_S}s`]);
+  await sleep(seconds * 1000);
+  const n = await metric(shard, 'epimetheus_scrape_scrapes_total{result="ok"}'), head = await api(shard, 'status/tsdb');
+  const { manifest } = cluster.objectsOf('shard-0'), segments = manifest.windows.flatMap((w) => w.segments);
+  const node = await cluster.start('query-0', ['--mode=query', '--storage.bucket.poll-interval=1s']);
+  await until('the node has all', 60, async () => {
+    const { shards } = await api(node, 'status/cluster');
+    return shards.length === 1 && shards[0].segments >= segments.length;
+  });
+  const followed = await metric(shard, 'epimetheus_scrape_scrapes_total{result="ok"}'), cpu = cpuOf(node.child.pid) - idle;
+  await Promise.all([node.stop(), shard.stop()]);
+  return { n, segmentBytes: sum(segments.map((s) => s.bytes)) / n, diskBytes: head.diskBytes / n, samples: head.samplesAppended / n,
+    followDiskBytes: bytesOf(join(dir, 'query-0', 'data')) / followed, followCpu: Math.max(cpu, 0) / followed };
+}
+
+/** Bytes of a profile in blocks of two hours, cut at once or joined of four. */
+function blocks(minutes) {
+  const parts = SETS.map(([set]) => {
+    const [m] = lines(tsdbBench, ['bytes', `--data=${emptyDirectory('scale-bytes')}`, `--set=${set}`, '--scrapes=480', '--pods=5',
+      `--window-minutes=${minutes}`]);
+    return { 'rows.ldb': (m.raw_bytes + m.other_bytes) / m.rows, 'rollups.ldb': (m.rollup_bytes + m.symbol_bytes) / m.rows };
+  });
+  return Object.fromEntries(Object.keys(parts[0]).map((name) => [name, sum(parts.map((p) => p[name])) / SETS.length]));
+}
+
+/** Costs of a profile, the mean of CPU and heap. `work` cuts and joins once: half of it is taken for each. */
 export async function measureCosts(t) {
-  const cut = await measure(t, HOUR_S, { follow: true });
-  const joined = await measure(t, HOUR_S / 4, { follow: false });
-  const perProfile = (files) => Object.fromEntries(Object.entries(files).filter(([name]) => name !== 'meta.json')
-    .map(([name, bytes]) => [name, bytes / cut.n]));
-  return { profiles: cut.n, ingestCpu: cut.ingestCpu, segmentBytes: cut.segmentBytes, followCpu: cut.followCpu, cutCpu: cut.workCpu,
-    joinCpu: Math.max(joined.workCpu - cut.workCpu, 0), cut: perProfile(cut.files), joined: perProfile(joined.files),
-    metaBytes: cut.files['meta.json'], opening: cut.opening };
+  const seconds = env('BENCH_SCALE_COSTS_SECONDS', 120);
+  const [w] = lines(tsdbBench, ['work', `--data=${emptyDirectory('scale-work')}`]);
+  const cut = blocks(120), joined = blocks(30), s = await shipped(t, seconds);
+  rmSync(join(emptyDirectory('scale-costs')), { recursive: true });
+  const work = (w.work_cpu_s / w.samples) * s.samples;
+  return { ...s, workPerSample: w.work_cpu_s / w.samples, cutCpu: work / 2, joinCpu: work / 2, cut, joined, metaBytes: 700 };
 }
