@@ -341,7 +341,7 @@ static void tell_list(const struct cluster *c, db_warn_fn warn, void *to)
 	buf_release(&text);
 }
 
-/* Those that are not in the union: their first round goes on, or has not begun. The lock is held. */
+/* Those that are not in the union yet: their first round is not over. The lock is held. */
 static void tell_unread(const struct cluster *c, db_warn_fn warn, void *to)
 {
 	const char *first = NULL;
