@@ -11,8 +11,9 @@ const DAY = 86400, MONTH = 30 * DAY;
 const GB = 1e9, TB = 1e12;
 const WITHIN = 0.1; // of what is counted, the simulation is
 
-/** What measureCosts gave last (BENCH_SCALE_SECONDS=0 takes these), on two shared cores. */
-export const RECORDED = {};
+/** What measureCosts gave when SCALE.md was written (BENCH_SCALE_SECONDS=0 takes these), on two shared cores at a load of 45. */
+export const RECORDED = { samples: 743, segmentBytes: 3356, diskBytes: 5044, followDiskBytes: 4946, followCpu: 82.8e-6, cutCpu: 56.2e-6,
+  joinCpu: 56.2e-6, cut: { 'rows.ldb': 246.6, 'rollups.ldb': 133.4 }, joined: { 'rows.ldb': 246.7, 'rollups.ldb': 133.4 }, metaBytes: 700 };
 
 /** README, "targets on one core, CPU and heap every 10 s, fetched": 6,479; so much CPU a profile of scraping and storing. */
 const SCRAPE_CPU = 10 / (2 * 6479);
@@ -132,6 +133,12 @@ function startsOf(p, costs) {
   return { least: list[0], median: list[list.length >> 1], most: list.at(-1) };
 }
 
+const SHIP_BYTES = 1 << 30; // db_options.segments_bytes: files that wait for the bucket
+const PACKED = 0.63; // tsdb/FORMAT.md, "Segments": packed they are 0.56 and 0.70 of the files' bytes
+
+/** Seconds of rows that are in segments: the window that fills, and those before it that still take late rows. */
+const headS = (o) => o.windowS / 2 + o.windowS * Math.ceil(o.lateS / o.windowS);
+
 /** Rows of [what, value, unit]. */
 export function table(p, costs) {
   const { l, o, shards, day, node } = p;
@@ -161,6 +168,12 @@ export function table(p, costs) {
     ['requests of a node from nothing', s.median.requests], ['bytes of it', (s.median.bytes * shards) / TB, 'TB'],
     ['seconds of it: one request after the other', s.median.waiting, 's'], ['seconds of it: network', s.median.network, 's'],
     ['seconds of it: CPU of following', s.median.cpu, 's'], ['time to first answer with all', s.median.seconds / 3600, 'h'],
+    ['heads on the disk of a shard, mean', (costs.diskBytes * p.perS * headS(o)) / GB, 'GB'],
+    ['heads on the disk of a node, mean', (costs.followDiskBytes * p.perS * shards * headS(o)) / TB, 'TB'],
+    ['network of a node', ((node.received * shards) / DAY) * 8 / GB, 'Gbit/s'],
+    ['bucket away until windows want snapshots', (SHIP_BYTES * PACKED) / (p.perS * costs.segmentBytes), 's'],
+    ['a snapshot of a full window', (p.perS * o.windowS * costs.segmentBytes) / GB, 'GB'],
+    ['work on blocks: share of its thread', p.perS * (costs.cutCpu + 2 * costs.joinCpu), ''],
     ['targets that move, one shard more', moved(l.targets, shards, shards + 1)],
   ];
 }
@@ -168,7 +181,7 @@ export function table(p, costs) {
 /** Costs of profiles of so many times as many samples, by proportion. */
 export function scaled(costs, by) {
   const times = (files) => Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, bytes * by]));
-  return { ...costs, segmentBytes: costs.segmentBytes * by, diskBytes: costs.diskBytes * by, followCpu: costs.followCpu * by,
+  return { ...costs, segmentBytes: costs.segmentBytes * by, diskBytes: costs.diskBytes * by, followDiskBytes: costs.followDiskBytes * by, followCpu: costs.followCpu * by,
     cutCpu: costs.cutCpu * by, joinCpu: costs.joinCpu * by, cut: times(costs.cut), joined: times(costs.joined) };
 }
 
