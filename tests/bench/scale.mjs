@@ -21,9 +21,12 @@ const SCRAPE_CPU = 10 / (2 * 6479);
 /** The cluster that is asked about. latencyS: of a request of a store in the same region; the store's and a network card's rate. */
 const LOAD = { targets: 1e6, scrapeS: 15, profiles: 2, perShard: 10000, nodes: 2, latencyS: 0.03, bytesPerS: 1.25e9, cores: 8, busy: 0.6 };
 
+const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
+
 /* ---- the check ---- */
 
 const CHECK = { segmentS: 4, pollS: 2, windowS: 40, lateS: 20, retentionS: 300, blockMaxS: 480, deleteDelayS: 20 };
+const BUSY_S = 1; // rounds and polls are late then: each waits for its interval after the one before has ended
 const CHECK_SHARDS = 3, CHECK_NODES = 2, CHECK_TARGETS = 12;
 
 const scraping = (targets) => `global: {scrape_interval: 2s}
@@ -45,8 +48,8 @@ export function sizeOf(m, host = m.host) {
 /** Small blocks: each table is one request, and so is meta.json, which a shard has on its disk. */
 const small = { 'rows.ldb': 100, 'rollups.ldb': 50, spare: 20 };
 const checked = { ...DEFAULTS, ...CHECK, lagS: 1, profilesPerS: 12, segmentBytes: 0, segmentBytesPerS: 300, batchesPerS: 12,
-  blockBytes: { cut: small, joined: small }, metaBytes: 600, cutS: 0.3 / 40, joinS: 0.4 / 160,
-  putBytesPerS: 1e6, idsBytes: 30, idsChange: false, openGets: 3, stubGets: 2 };
+  blockBytes: { cut: small, joined: small }, metaBytes: 600, putBytesPerS: 1e6,
+  idsBytes: 30, idsChange: false, openGets: 3, stubGets: 2 };
 
 async function run(t, seconds) {
   const addresses = await startTargets(t, CHECK_TARGETS);
@@ -65,11 +68,21 @@ async function run(t, seconds) {
   return { cluster, endS, counted };
 }
 
-/** The same shards and nodes, from the times at which they were ready. */
+/** Seconds that the shards took for a piece of work, a mean: as they logged it. */
+function elapsed(cluster, message) {
+  const list = Array.from({ length: CHECK_SHARDS }, (_, i) => cluster.members.get(`shard-${i}`).err).join('\n').split('\n')
+    .filter((l) => l.includes(`msg="${message}"`)).map((l) => l.match(/elapsed=([\d.]+)(ms|s)\b/)).filter(Boolean)
+    .map((m) => Number(m[1]) / (m[2] === 'ms' ? 1000 : 1));
+  return list.length ? mean(list) : 0;
+}
+
+/** The same shards and nodes, from the times at which they were ready, with cuts and joins as long as they took. */
 function simulated({ cluster, endS }) {
-  const out = { shard: nothing(), query: nothing() };
+  const out = { shard: nothing(), query: nothing() }, cut = elapsed(cluster, 'window became a block');
+  const took = { cutS: cut / CHECK.windowS, joinS: elapsed(cluster, 'blocks joined') / (4 * CHECK.windowS) };
+  if (cut > BUSY_S) throw new Error(`the machine is too busy to compare: cutting a few rows took ${cut.toFixed(1)} s`);
   const at = (name) => cluster.members.get(name).startS;
-  const shards = Array.from({ length: CHECK_SHARDS }, (_, i) => new Shard({ ...checked, shard: `shard-${i}` }, at(`shard-${i}`)).run(endS));
+  const shards = Array.from({ length: CHECK_SHARDS }, (_, i) => new Shard({ ...checked, ...took, shard: `shard-${i}` }, at(`shard-${i}`)).run(endS));
   for (const s of shards) out.shard = plus(out.shard, s.requests);
   for (let i = 0; i < CHECK_NODES; i++) {
     const from = at(`query-${i}`);
@@ -122,8 +135,6 @@ export function plan(costs, load = LOAD, change = {}) {
   const size = shard.versions.map((v) => v.bytes).sort((a, b) => a - b);
   return { l, o, shards, perS, shard, day, node, named, size, objects: shard.objects(), stored: shard.stored() };
 }
-
-const mean = (list) => list.reduce((a, b) => a + b, 0) / list.length;
 
 function startsOf(p, costs) {
   const list = p.shard.versions.map((v) => {
