@@ -213,13 +213,20 @@ static void warn(void *to, const char *text)
 {
 	struct db_querier *q = to;
 
+	for (size_t i = 0; i < q->warnings_n; i++)
+		if (str_is(q->warnings[i], text))
+			return;
 	querier_warn_text(q, arena_printf(&q->arena, "%s", text));
+}
+
+static void tell_union(struct db_querier *q)
+{
+	if (q->db->union_tell)
+		q->db->union_tell(q->db->union_tell_ctx, q->min_ns, q->max_ns, warn, q);
 }
 
 static void tell_members(struct db_querier *q)
 {
-	if (q->db->union_tell)
-		q->db->union_tell(q->db->union_tell_ctx, q->min_ns, q->max_ns, warn, q);
 	for (size_t i = 0; q->of && i < q->members_n; i++)
 		if (q->of[i]->tell)
 			q->of[i]->tell(q->of[i]->ctx, q->min_ns, q->max_ns, warn, q);
@@ -309,10 +316,15 @@ enum err_code db_querier_open(struct db *db, int64_t min_ns, int64_t max_ns,
 	q->max_ns = max_ns < 0 ? 0 : max_ns;
 	q->cancel = cancel;
 	arena_init(&q->arena, 0);
+	/* What a member lacks it may get, or lose more, while the members are pinned one by one. So they
+	 * are asked before that and after it. */
+	tell_union(q);
 	if ((rc = find_members(q, err))) {
+		arena_release(&q->arena);
 		free(q);
 		return rc;
 	}
+	tell_members(q);
 	for (uint32_t i = 0; i < q->members_n; i++)
 		if (!join_member(q, i, &cap, deadline)) {
 			db_querier_close(q);
