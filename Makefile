@@ -340,6 +340,7 @@ help:
 	@echo "make test       every test there is;  make lint;  make bench;  make fuzz;  make torture"
 	@echo "  STAGE=NAME    one stage: $(STAGES:test-%=%)"
 	@echo "  ROOM=ROOM     the unit tests of one room, under ASan as well: tsdb/head, web/api ... (make rooms)"
+	@echo "make campaign   kills in a cluster on a real object store, KILLS of them drawn by SEED"
 	@echo "make install    to PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make deps       install the packages the build needs;  make clean"
 	@echo "MODE=release|debug|asan|tsan|fuzz"

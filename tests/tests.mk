@@ -135,6 +135,14 @@ CRASH_TESTS := $(patsubst %,$(BUILD)/tests/tsdb/%_test,stress crash power sweep 
 crash: $(CRASH_TESTS)
 	@EPI_CRASH_ROUNDS=$(CRASH_ROUNDS) EPI_CRASH_SEED=$(CRASH_SEED) TEST_TIMEOUT=86400 tests/run.sh $^
 
+# Members of a cluster, their disks, the object store and the ways to it are killed at random; everything is checked
+# meanwhile (tests/e2e/campaign.mjs). An end-to-end test does the same with few kills.
+KILLS ?= 300
+SEED ?= 1
+.PHONY: campaign
+campaign: all
+	@EPI_BUILD="$(abspath $(BUILD))" node tests/e2e/campaign.mjs --kills=$(KILLS) --seed=$(SEED)
+
 # Fuzz drivers: tests/fuzz/<name>_fuzz.c, each with LLVMFuzzerTestOneInput; its first comment names its room:
 # "fuzz: room". Seeds are in tests/fuzz/<name>/.
 FUZZ_SOURCES := $(wildcard tests/fuzz/*_fuzz.c)

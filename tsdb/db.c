@@ -324,6 +324,8 @@ void db_close(struct db *db)
 	db_gauges_end(db);
 	commit_close(db);
 	ship_close(db);
+	while (db->left)
+		left_window_remove(db, db->left->start_ns, db->left->identity);
 	mutex_lock(&db->lock);
 	db->closing = true;
 	cond_broadcast(&db->changed);

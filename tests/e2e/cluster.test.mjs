@@ -3,20 +3,17 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { mkdirSync } from 'node:fs';
 import { S3, startCeph } from './ceph.mjs';
-import { api, join, query, scratch, sleep, startServer, until, writeFileSync } from './lib.mjs';
-import { bucketSection, Cluster, Pusher, stored, sums } from './shards.mjs';
+import { join, scratch, sleep, startServer, until } from './lib.mjs';
+import { bucketSection, Cluster, manifestOf, Pusher, stored, sums } from './shards.mjs';
 
 const WINDOW = ['--storage.tsdb.window=20s', '--storage.tsdb.out-of-order-time-window=10s'];
 
-const prefixSums = (list) => {
-  const all = {};
-  return list.map((one) => ({ ...(all[one.name] = (all[one.name] || 0) + one.value, all) }));
-};
+const sorted = (functions) => JSON.stringify(Object.entries(functions).sort());
 
-/** The query node has all of these, and says nothing else about it. */
+/** The query node has all of these; a busy machine's shards may be late at first, but not for long. */
 async function hasAll(server, list, what) {
   const want = sums(list);
-  return until(what, 20, async () => {
+  return until(what, 60, async () => {
     const { functions, warnings } = await stored(server);
     assert.deepEqual(functions, want);
     assert.deepEqual(warnings, []);
@@ -24,10 +21,13 @@ async function hasAll(server, list, what) {
   });
 }
 
-test('three shards, two query nodes', { timeout: 600000 }, async (t) => {
+/** Everybody has acknowledged so many. */
+const enough = (pushers, n) => until(`${n} profiles of each`, 60, () => pushers.every((p) => p.acknowledged.length >= n));
+
+test('three shards, two query nodes', { timeout: 1500000 }, async (t) => {
   const dir = scratch(t);
   const ceph = await startCeph(t, { osds: 3 });
-  const cluster = new Cluster(t, { dir, store: ceph, args: WINDOW });
+  const cluster = new Cluster(t, { dir, store: ceph, interval: '2s', args: WINDOW });
   const s3 = new S3(ceph);
   const pushers = [];
 
@@ -35,17 +35,17 @@ test('three shards, two query nodes', { timeout: 600000 }, async (t) => {
     for (let i = 0; i < 3; i++) await cluster.shard(i);
     for (let i = 0; i < 2; i++) await cluster.node(i);
     for (let i = 0; i < 3; i++) pushers.push(new Pusher(() => cluster.get(`shard-${i}`), { seed: i }).begin());
-    await sleep(5000);
+    await sleep(3000);
+    await enough(pushers, 40);
     const list = (await Promise.all(pushers.map((p) => p.stop()))).flat();
-    assert.ok(list.length > 100, `${list.length} profiles`);
     for (let i = 0; i < 2; i++) await hasAll(cluster.get(`query-${i}`), list, `query node ${i} has all`);
   });
 
   const everything = () => pushers.flatMap((p) => p.acknowledged);
-  const push = async (i, ms) => {
+  const push = async (i, n) => {
     const p = new Pusher(() => cluster.get(`shard-${i}`), { seed: 10 * pushers.length + i }).begin();
     pushers.push(p);
-    await sleep(ms);
+    await enough([p], n);
     return p.stop();
   };
 
@@ -53,34 +53,34 @@ test('three shards, two query nodes', { timeout: 600000 }, async (t) => {
     const p = new Pusher(() => cluster.get('shard-1'), { seed: 77 }).begin();
     pushers.push(p);
     await sleep(1500);
+    await enough([p], 20);
     await cluster.kill('shard-1');
+    const n = p.acknowledged.length;
     await sleep(500);
     await cluster.shard(1);
-    await sleep(1500);
+    await enough([p], n + 20);
     await p.stop();
     await hasAll(cluster.get('query-0'), everything(), 'all is there');
   });
 
-  if (!process.env.QUICK) await t.test('a shard that lost its disk comes back with all but the last interval', async () => {
-    const list = await push(2, 4000);
-    const killed = Date.now() / 1000;
+  if (!process.env.QUICK) await t.test('a shard that lost its disk comes back with all that its manifest promised', async () => {
+    const list = await push(2, 200);
     await cluster.kill('shard-2');
     cluster.wipe('shard-2');
+    const { throughMs } = await manifestOf(s3, 'shard-2');
     await cluster.shard(2);
-    const before = pushers.slice(0, -1).flatMap((p) => p.acknowledged);
-    const steps = prefixSums([...before, ...list]).slice(before.length - 1);
-    let kept;
-    await until('what was in the bucket is there', 30, async () => {
-      const { functions } = await stored(cluster.get('query-1'));
-      kept = steps.findIndex((s) => JSON.stringify(Object.entries(s).sort()) === JSON.stringify(Object.entries(functions).sort()));
-      return kept >= 0;
-    });
-    // an interval is 1 s; a segment takes a moment to arrive
-    assert.ok(kept === list.length || list[kept].acked > killed - 4, `${kept} of ${list.length}, ${killed - list[kept]?.acked} s`);
-    pushers.at(-1).acknowledged = list.slice(0, kept);
+    const before = pushers.slice(0, -1).flatMap((p) => p.acknowledged).filter((one) => one.pod.startsWith('shard-2'));
     const own = await stored(cluster.get('shard-2'));
-    assert.deepEqual(own.functions, sums(everything().filter((one) => one.pod.startsWith('shard-2'))));
-    await push(2, 1000);
+    assert.deepEqual(own.warnings, []);
+    let kept = 0;
+    while (kept < list.length && sorted(sums([...before, ...list.slice(0, kept)])) !== sorted(own.functions)) kept++;
+    assert.equal(sorted(own.functions), sorted(sums([...before, ...list.slice(0, kept)])));
+    const promised = list.filter((one) => 1000 * one.acked <= throughMs).length;
+    assert.ok(kept >= promised, `${kept} of ${list.length}, ${promised} were promised`);
+    t.diagnostic(`${list.length - kept} of ${list.length} profiles were lost with the disk, ${promised} were promised`);
+    pushers.at(-1).acknowledged = list.slice(0, kept);
+    for (let i = 0; i < 2; i++) await hasAll(cluster.get(`query-${i}`), everything(), 'what was in the bucket is there');
+    await push(2, 20);
     await hasAll(cluster.get('query-1'), everything(), 'it goes on');
   });
 
@@ -113,55 +113,15 @@ test('three shards, two query nodes', { timeout: 600000 }, async (t) => {
   await t.test('a second shard of one name is refused', async () => {
     mkdirSync(join(dir, 'other'));
     const other = await startServer(t, { dir: join(dir, 'other'), ready: false, config: bucketSection(ceph),
-      args: ['--shard.name=shard-0', '--shard.total=3', '--storage.bucket.segment-interval=1s'] });
-    await until('it ends', 60, () => other.code !== undefined);
+      args: ['--shard.name=shard-0', '--shard.total=3', '--storage.bucket.segment-interval=2s'] });
+    await until('it ends', 120, () => other.code !== undefined);
     assert.notEqual(other.code, 0);
     assert.match(other.err, /shard-0 is in use/);
   });
 
-  await t.test('one query node evaluates the rules, and another one when it dies', async () => {
-    const rules = join(dir, 'rules.yml');
-    writeFileSync(rules, `groups:
-- name: cost
-  interval: 1s
-  rules:
-  - {record: "calls:total", expr: "sum(total(merge(process_cpu:samples{job='calls'}[1h])))"}
-  - {alert: Costly, expr: "calls:total > 0"}
-`);
-    const config = `rule_files: [${rules}]\n`;
-    const evaluated = async (name) => (await api(cluster.get(name), 'rules')).groups[0]?.rules.every((r) => r.health === 'ok' &&
-      Date.parse(r.lastEvaluation) > Date.now() - 20000);
-    const total = Object.values(sums(everything())).reduce((a, b) => a + b, 0);
-    const recorded = async (name) => {
-      const { result } = await query(cluster.get(name), 'calls:total');
-      return Number(result[0]?.value[1]);
-    };
-    await cluster.kill('query-0');
-    await cluster.kill('query-1');
-    await cluster.node(0, { config });
-    await until('it evaluates', 30, () => evaluated('query-0'));
-    await cluster.node(1, { config });
-    for (const name of ['query-0', 'query-1'])
-      await until(`${name} has what is recorded`, 20, async () => (await recorded(name)) === total);
-    const since = (await api(cluster.get('query-0'), 'alerts')).alerts[0].activeAt;
-    assert.equal(await evaluated('query-1'), false);
-    await cluster.kill('query-0');
-    const died = Date.now();
-    await until('the other one evaluates', 60, () => evaluated('query-1'));
-    assert.ok(Date.now() - died < 60000, `${Date.now() - died} ms`);
-    const { alerts } = await api(cluster.get('query-1'), 'alerts');
-    assert.deepEqual(alerts.map((a) => [a.labels.alertname, a.state]), [['Costly', 'firing']]);
-    t.diagnostic(`${Date.now() - died} ms without rules; active since ${since}, ${alerts[0].activeAt}`);
-    await cluster.node(0, { config });
-    await until('query-0 has what is recorded', 20, async () => (await recorded('query-0')) === total);
-  });
-
   await t.test('an answer says which shard is late', async () => {
     await cluster.kill('shard-1');
-    await until('a warning', 30, async () => {
-      const { warnings } = await stored(cluster.get('query-0'));
-      return warnings.some((w) => /shard-1/.test(w));
-    });
+    await until('a warning', 60, async () => (await stored(cluster.get('query-0'))).warnings.some((w) => /shard-1 is late/.test(w)));
     await cluster.shard(1);
     await hasAll(cluster.get('query-0'), everything(), 'it is there again');
   });
@@ -171,21 +131,24 @@ test('three shards, two query nodes', { timeout: 600000 }, async (t) => {
     const { functions, warnings } = await stored(keeper);
     assert.deepEqual(functions, {});
     assert.match(warnings.join(), /ask a query node/);
-    await until('it looked at all shards', 30, () => /caretaker/.test(keeper.err));
+    await until('it looked at all shards', 60, () => /caretaker/.test(keeper.err));
     await keeper.stop('SIGTERM');
     assert.equal(keeper.code, 0);
     await hasAll(cluster.get('query-0'), everything(), 'all is there');
   });
 
   await t.test('an object removed behind our back is named', async () => {
-    const gone = (await s3.keys({ prefix: 'epi/shards/shard-0/' })).find((key) => key.endsWith('rollups.ldb'));
-    await s3.call('DELETE', gone);
+    const named = async () => (await manifestOf(s3, 'shard-0')).blocks[0]?.ulid;
+    const p = new Pusher(() => cluster.get('shard-0'), { seed: 111 }).begin();
+    pushers.push(p);
+    await until('shard-0 has a block in the bucket', 60, named);
+    await p.stop();
+    await cluster.kill('shard-0', 'SIGTERM'); // its blocks are not joined any more
+    const gone = await named();
+    await s3.remove(`epi/shards/shard-0/blocks/${gone}/rollups.ldb`);
     await cluster.kill('query-0');
     cluster.wipe('query-0');
     await cluster.node(0);
-    await until('a warning', 30, async () => {
-      const { warnings } = await stored(cluster.get('query-0'));
-      return warnings.some((w) => w.includes(gone.split('/').at(-2)));
-    });
+    await until('a warning', 60, async () => (await stored(cluster.get('query-0'))).warnings.some((w) => w.includes(gone)));
   });
 });

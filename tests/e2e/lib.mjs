@@ -83,8 +83,11 @@ export async function finish(t, program, args, seconds = 60, options = {}) {
   return run;
 }
 
-/** The server, on a free port unless one is given; config is YAML text, or undefined for a start without a file. */
-export async function startServer(t, { dir, config, args = [], ready = true, scheme = 'http', port = 0 }) {
+/**
+ * The server, on a free port unless one is given; config is YAML text, or undefined for a start without a file. `seconds`:
+ * until it is ready, as until() has it.
+ */
+export async function startServer(t, { dir, config, args = [], ready = true, scheme = 'http', port = 0, seconds = 20 }) {
   const list = [`--web.listen-address=127.0.0.1:${port}`, `--storage.tsdb.path=${join(dir, 'data')}`, ...args];
   if (config !== undefined) {
     writeFileSync(join(dir, 'epimetheus.yml'), config);
@@ -99,7 +102,7 @@ export async function startServer(t, { dir, config, args = [], ready = true, sch
     assert.notEqual(run.signal, 'SIGSYS');
   });
   if (!ready) return run;
-  run.port = await until('server is ready', 20, () => {
+  run.port = await until('server is ready', seconds, () => {
     if (run.code !== undefined) throw new Error(`server ended with ${run.code}: ${run.err}`);
     return run.err.match(/msg=ready\b.*\bport=(\d+)/)?.[1];
   });

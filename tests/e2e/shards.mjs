@@ -32,6 +32,7 @@ export function bucketSection(store, prefix = 'epi') {
   endpoint: ${store.endpoint}
   bucket: ${store.bucket}
   prefix: ${prefix}
+  region: ${store.region || 'us-east-1'}
   access_key: ${store.accessKey}
   secret_key: ${store.secretKey}
 `;
@@ -39,11 +40,11 @@ export function bucketSection(store, prefix = 'epi') {
 
 /**
  * A cluster over `store`: members are started, killed and started again by name. Each has a directory below `dir`, and a
- * port of its own for its life.
+ * port of its own for its life. `storeOf(name)` gives a member another way to the store.
  */
 export class Cluster {
-  constructor(t, { dir, store, total = 3, interval = '1s', config = '', args = [] }) {
-    Object.assign(this, { t, dir, store, total, interval, config, args, members: new Map() });
+  constructor(t, { dir, store, storeOf = () => store, total = 3, interval = '1s', config = '', args = [] }) {
+    Object.assign(this, { t, dir, store, storeOf, total, interval, config, args, members: new Map() });
   }
 
   shard(i, options = {}) {
@@ -60,8 +61,9 @@ export class Cluster {
     const dir = join(this.dir, name);
     mkdirSync(dir, { recursive: true });
     const was = this.members.get(name);
-    const server = await startServer(this.t, { dir, ready, port: port ?? was?.port ?? 0,
-      config: `${bucketSection(this.store)}${this.config}${config}`, args });
+    // Another owner's lease is waited for, a minute.
+    const server = await startServer(this.t, { dir, ready, port: port ?? was?.port ?? 0, seconds: 60,
+      config: `${bucketSection(this.storeOf(name))}${this.config}${config}`, args });
     server.name = name;
     server.dir = dir;
     if (ready) this.members.set(name, server);
@@ -124,6 +126,13 @@ export class Pusher {
     await this.loop;
     return this.acknowledged;
   }
+}
+
+/** What the bucket has of a shard, as its manifest says. */
+export async function manifestOf(s3, shard, prefix = 'epi') {
+  const text = (await s3.get(`${prefix}/shards/${shard}/manifest`)).toString();
+  // A time in nanoseconds is no exact number.
+  return { ...JSON.parse(text), throughMs: Number(BigInt(/"through_ns": *(\d+)/.exec(text)[1]) / 1000000n) };
 }
 
 /** Sums by function of what was acknowledged. */

@@ -250,6 +250,13 @@ void blocks_retire(struct db *db, struct db_block *b, bool keep)
 
 /* ---- the list ---- */
 
+void blocks_end_work(struct db *db, struct db_block *b)
+{
+	mutex_lock(&db->lock);
+	b->at_work = false;
+	mutex_unlock(&db->lock);
+}
+
 enum err_code blocks_reserve(struct db *db, const char *what, struct err *err)
 {
 	bool ok;
@@ -487,6 +494,7 @@ void blocks_drop_raw_of(struct db *db, struct db_block *b)
 		metric_add(&dropped_raw, NULL, 1);
 		log_info("tsdb", "raw rows dropped", LOG_S("block", block_dir(b->block)));
 	}
+	blocks_end_work(db, b);
 	blocks_unpin(db, b);
 }
 
@@ -494,6 +502,7 @@ void blocks_drop_raw(struct db *db, struct db_block *b)
 {
 	mutex_lock(&db->lock);
 	b->pins++;
+	b->at_work = true;
 	mutex_unlock(&db->lock);
 	blocks_drop_raw_of(db, b);
 }

@@ -63,6 +63,7 @@ struct db_block {
 	struct block_file of_deleted, of_meta; /* a follower's: what the list said */
 	bool apart; /* the worker's: not joined with blocks before it, which have too many other symbols
 				 */
+	bool at_work; /* db->lock: the worker joins or drops it: nobody else takes it off the list */
 	bool raw_failed; /* db->lock: its raw rows could not be dropped in this round */
 	bool damaged; /* db->lock */
 	struct err why; /* what was found wrong when it was opened */
@@ -75,6 +76,7 @@ struct db_block {
  * window leaves that list in the same step in which its block enters this one. */
 MUST_CHECK enum err_code blocks_open_all(struct db *db, struct err *err);
 void blocks_unpin(struct db *db, struct db_block *b);
+void blocks_end_work(struct db *db, struct db_block *b); /* it is pinned, or still on the list */
 void blocks_close_all(struct db *db);
 /* Calls fn for each block that has this epoch of this job. */
 typedef enum err_code (*block_visit_fn)(

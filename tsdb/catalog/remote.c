@@ -294,14 +294,14 @@ static bool has_dropping_window(struct db *db, const struct db_block *b)
 	return has;
 }
 
-/* True: it is on the list, as it was when `by` was opened. */
+/* True: it is on the list, as it was when `by` was opened, and stays there. */
 static bool is_current(struct db *db, const struct db_block *b, const struct db_block *by)
 {
 	bool is;
 
 	mutex_assert_held(&db->blocks_files);
 	mutex_lock(&db->lock);
-	is = !b->gone && block_meta(b->block)->raw == block_meta(by->block)->raw;
+	is = !b->gone && !b->at_work && block_meta(b->block)->raw == block_meta(by->block)->raw;
 	mutex_unlock(&db->lock);
 	return is;
 }
@@ -315,7 +315,7 @@ static enum err_code swap_in(
 	enum err_code rc;
 
 	if (!is_current(db, b, by))
-		return err_set(err, ERR_NOT_FOUND, "block %s is not on the list any more",
+		return err_set(err, ERR_NOT_FOUND, "block %s was joined or dropped, or is now",
 			block_meta(b->block)->ulid.text);
 	if (has_dropping_window(db, b))
 		return err_set(err, ERR_UNAVAILABLE, "the window that it replaced is still being read");

@@ -1,6 +1,7 @@
 #include "tsdb/catalog/state.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "base/log.h"
 #include "base/metrics.h"
@@ -129,7 +130,40 @@ static bool in_some_window(struct db *db, uint32_t series)
 	for (const struct window *w = db->dropping; w; w = w->next_dropping)
 		if (bits_get(&w->series, series))
 			return true;
+	for (const struct left_window *w = db->left; w; w = w->next)
+		if (bits_get(&w->series, series))
+			return true;
 	return false;
+}
+
+void left_window_add(struct db *db, struct window *w)
+{
+	struct left_window *l = malloc(sizeof(*l));
+
+	if (!l) /* readers of a manifest may then find that ids do not agree, and say so */
+		return;
+	mutex_lock(&db->lock);
+	*l = (struct left_window){ db->left, w->start_ns, w->identity, w->series };
+	w->series = (struct bits){ 0 };
+	db->left = l;
+	mutex_unlock(&db->lock);
+}
+
+void left_window_remove(struct db *db, int64_t start_ns, uint64_t identity)
+{
+	struct left_window *l;
+
+	mutex_lock(&db->lock);
+	for (struct left_window **at = &db->left; (l = *at);) {
+		if (l->start_ns != start_ns || l->identity != identity) {
+			at = &l->next;
+			continue;
+		}
+		*at = l->next;
+		bits_release(&l->series);
+		free(l);
+	}
+	mutex_unlock(&db->lock);
 }
 
 /* Series that no window has any more, and whose delta base is too old for a scrape to come, leave

@@ -69,6 +69,7 @@ struct db {
 	struct cond wake; /* the maintenance thread's */
 	struct window **windows; /* ascending */
 	size_t windows_n, windows_cap;
+	struct left_window *left; /* db->lock */
 	struct window *dropping; /* out of the list of windows, but their files are still there */
 	struct db_block **blocks; /* db->lock: ascending by time */
 	size_t blocks_n, blocks_cap;
@@ -106,6 +107,14 @@ struct db {
 	_Atomic uint64_t rows, samples, numbers; /* appended since start */
 };
 
+/* A window that left the head and whose block is not published yet: its series keep their ids. */
+struct left_window {
+	struct left_window *next;
+	int64_t start_ns;
+	uint64_t identity;
+	struct bits series;
+};
+
 void db_set_state(struct db *db, enum db_state state, const struct err *why);
 enum db_state db_state(struct db *db, struct err *why);
 void db_check_room(struct db *db); /* free space: DB_READY to DB_FULL and back */
@@ -113,6 +122,9 @@ void db_count_damage(void); /* the metric alone */
 
 /* Removes unused series from the index, and frees them when no querier can have seen them. */
 void db_retire_series(struct db *db);
+/* Takes the window's list of series over. Those who still read the window's hold db->lock. */
+void left_window_add(struct db *db, struct window *w);
+void left_window_remove(struct db *db, int64_t start_ns, uint64_t identity); /* none is fine */
 /* Counts a delta base in its partition and in db->delta_bytes. */
 void base_account(struct db *db, const struct delta_base *base, bool more);
 /* Releases a base and takes it off the accounts. */

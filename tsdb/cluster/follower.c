@@ -41,11 +41,14 @@ struct follower {
 	struct manifest m; /* that was taken over last, whole or not */
 	char etag[BUCKET_ETAG_BYTES_MAX]; /* "": none was read */
 	bool whole; /* all of it was taken over */
+	int64_t after_ns; /* monotonic: it was written later than this */
 	uint64_t losses_hash;
 
 	struct mutex lock; /* guards the rest */
 	struct follower_status is;
-	int64_t changed_ns, looked_ns; /* monotonic: the manifest changed; it could be looked at */
+	int64_t looked_ns; /* monotonic: when the last look began that found what we have now */
+	int64_t has_after_ns; /* monotonic: what we have was written later than this */
+	bool behind; /* a newer manifest was read, and not all of it could be taken over */
 	struct missing *missing;
 	size_t missing_n;
 	struct arena losses_arena;
@@ -58,6 +61,7 @@ struct follower {
 /* A round under way: what it finds missing takes the place of what the one before found. */
 struct round {
 	struct follower *f;
+	int64_t began_ns; /* monotonic: before the manifest was asked for */
 	struct manifest m;
 	struct arena arena;
 	struct missing *missing;
@@ -338,7 +342,12 @@ static void keep(struct round *r)
 	missing_free(f->missing, f->missing_n);
 	f->missing = r->missing;
 	f->missing_n = r->missing_n;
-	count(f, &r->m);
+	f->behind = r->again;
+	if (!r->again) {
+		count(f, &r->m);
+		f->looked_ns = r->began_ns;
+		f->has_after_ns = f->after_ns;
+	}
 	mutex_unlock(&f->lock);
 	arena_release(&f->arena);
 	f->arena = r->arena;
@@ -361,9 +370,26 @@ static enum err_code take_over(struct round *r, struct err *err)
 	return err_copy(err, &r->first);
 }
 
-static enum err_code take_manifest(struct follower *f, struct err *err)
+/*
+ * It was written after the look that found the one before. Of the first one nobody knows but who
+ * wrote it: that his clock agrees with ours is believed here only.
+ */
+static void note_change(struct round *r, const char *etag)
 {
-	struct round r = { .f = f };
+	struct follower *f = r->f;
+	int64_t now = clock_now_ns(), age = now - r->m.written_ns;
+
+	if (strcmp(f->etag, etag) == 0)
+		return;
+	mutex_lock(&f->lock);
+	f->after_ns = f->etag[0] ? f->looked_ns : r->began_ns - (age > 0 ? age : 0);
+	f->is.changed_ns = now;
+	mutex_unlock(&f->lock);
+}
+
+static enum err_code take_manifest(struct follower *f, int64_t began_ns, struct err *err)
+{
+	struct round r = { .f = f, .began_ns = began_ns };
 	char etag[BUCKET_ETAG_BYTES_MAX];
 	enum err_code rc;
 
@@ -372,13 +398,7 @@ static enum err_code take_manifest(struct follower *f, struct err *err)
 		arena_release(&r.arena);
 		return rc;
 	}
-	mutex_lock(&f->lock);
-	if (strcmp(f->etag, etag) != 0) {
-		f->changed_ns = clock_monotonic_ns();
-		f->is.changed_ns = clock_now_ns();
-	}
-	f->looked_ns = clock_monotonic_ns();
-	mutex_unlock(&f->lock);
+	note_change(&r, etag);
 	rc = take_over(&r, err);
 	memcpy(f->etag, etag, sizeof(etag));
 	keep(&r);
@@ -387,6 +407,7 @@ static enum err_code take_manifest(struct follower *f, struct err *err)
 
 static enum err_code look(struct follower *f, struct err *err)
 {
+	int64_t began_ns = clock_monotonic_ns();
 	struct bucket_info info;
 	enum err_code rc;
 
@@ -394,11 +415,11 @@ static enum err_code look(struct follower *f, struct err *err)
 		return rc;
 	if (f->whole && f->etag[0] && strcmp(info.etag, f->etag) == 0) {
 		mutex_lock(&f->lock);
-		f->looked_ns = clock_monotonic_ns();
+		f->looked_ns = began_ns;
 		mutex_unlock(&f->lock);
 		return ERR_OK;
 	}
-	return take_manifest(f, err);
+	return take_manifest(f, began_ns, err);
 }
 
 enum err_code follower_round(struct follower *f, struct err *err)
@@ -423,19 +444,21 @@ enum err_code follower_round(struct follower *f, struct err *err)
 
 /* ---- what is told ---- */
 
-/* An interval passes between two manifests; a third one has not come. */
+/*
+ * What is here lacks nothing that was acknowledged until `through`. That was as long before the
+ * manifest as the manifest says, by its writer's clock, and the manifest was written after
+ * has_after_ns, by ours.
+ */
 static bool is_late(const struct follower *f)
 {
-	int64_t now = clock_monotonic_ns(), most = 2 * f->is.interval_ns;
+	int64_t now = clock_monotonic_ns(), most = 2 * f->is.interval_ns + NS_PER_S;
 
 	mutex_assert_held(&f->lock);
-	if (!f->is.generation)
+	if (!f->is.generation || f->behind)
 		return true;
-	if (now - f->looked_ns > most + NS_PER_S)
-		return true;
-	if (f->is.stopped)
-		return false;
-	return now - f->changed_ns > most + NS_PER_S || f->is.written_ns - f->is.through_ns > most;
+	if (f->is.stopped) /* there is nothing after it, unless it began again */
+		return now - f->looked_ns > most;
+	return now - f->has_after_ns > most - (f->is.written_ns - f->is.through_ns);
 }
 
 static void tell_late(struct follower *f, struct buf *text)
@@ -504,7 +527,6 @@ enum err_code follower_open(
 	arena_init(&f->arena, 0);
 	arena_init(&f->losses_arena, 0);
 	f->o = *o;
-	f->looked_ns = f->changed_ns = clock_monotonic_ns();
 	f->name = strdup(o->shard);
 	f->dir = strdup(o->dir);
 	if (!f->name || !f->dir) {

@@ -6,8 +6,9 @@
  * Blocks are read in the bucket by ranges. The directory is a cache: it is emptied at the start.
  *
  * What the manifest names and the bucket lacks is told in each answer that it would be in, by its
- * key. So is a shard that is late: `through` in its manifest is long ago, or it cannot be read. A
- * shard that stopped in order is not late.
+ * key. So is a shard that is late: what it acknowledged two intervals and a second ago may not be
+ * here, or something that its manifest names could not be read. Clocks are not compared, but for
+ * the first manifest. A shard that stopped in order is not late.
  *
  * Units:     nanoseconds since 1970.
  * Errors:    the bucket's; ERR_CORRUPT and others of the manifest: the follower stays as it was.
@@ -44,8 +45,9 @@ void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, v
 
 struct follower_status {
 	char host[MANIFEST_HOST_BYTES_MAX + 1];
+	/* As the last manifest says of which all is here; 0: there was none yet. */
 	uint64_t generation;
-	int64_t through_ns, written_ns; /* as its manifest says; 0: none was read yet */
+	int64_t through_ns, written_ns;
 	int64_t changed_ns; /* when the manifest was seen to change, by our clock */
 	int64_t interval_ns;
 	uint64_t windows, segments, blocks, bytes;

@@ -50,6 +50,7 @@ static void release(struct publisher *p)
 		free(p->found[i]);
 	free(p->found);
 	free(p->stamps);
+	free(p->unknown);
 	free(p->there);
 	free(p->wanted);
 	free(p->ready);
@@ -246,11 +247,37 @@ static bool lacks_segments(const struct db *db, const struct manifest_window *w)
 	return losses_has(db->losses, str_of(path));
 }
 
+static bool is_in_head(struct db *db, const struct manifest_window *w)
+{
+	bool found = false;
+
+	mutex_lock(&db->lock);
+	for (size_t i = 0; i < db->windows_n && !found; i++)
+		found = db->windows[i]->start_ns == w->start_ns && db->windows[i]->identity == w->identity;
+	mutex_unlock(&db->lock);
+	return found;
+}
+
+static enum err_code note_unknown(struct publisher *p, struct db *db, struct err *err)
+{
+	if (!(p->unknown = calloc(p->m.windows_n + 1u, sizeof(*p->unknown))))
+		return err_nomem(err, "publisher");
+	for (uint32_t i = 0; i < p->m.windows_n; i++)
+		if (!is_in_head(db, &p->m.windows[i]))
+			p->unknown[p->unknown_n++] = (struct window_name){ p->m.windows[i].start_ns,
+				p->m.windows[i].identity };
+	return ERR_OK;
+}
+
 enum err_code publisher_attach(struct publisher *p, struct db *db, struct err *err)
 {
 	enum err_code rc = ERR_OK;
 
 	mutex_lock(&p->round_lock);
+	if ((rc = note_unknown(p, db, err))) {
+		mutex_unlock(&p->round_lock);
+		return rc;
+	}
 	for (uint32_t i = 0; i < p->m.windows_n && db->o.segments; i++) {
 		const struct manifest_window *w = &p->m.windows[i];
 

@@ -68,6 +68,13 @@ struct publisher {
 
 	struct mutex round_lock; /* one round at a time */
 	bool compared; /* round_lock: with the database, once */
+	/* round_lock: windows that the manifest named at the start, and that were blocks already. Which
+	 * ids their series had is not known any more. */
+	struct window_name {
+		int64_t start_ns;
+		uint64_t identity;
+	} * unknown;
+	size_t unknown_n;
 	struct stamp *stamps; /* round_lock */
 	size_t stamps_n, stamps_cap;
 

@@ -374,6 +374,26 @@ static void put_window(struct round *r, const struct head_ship_window *w)
 	}
 }
 
+/*
+ * The manifest names a window whose block is here and not put yet, and which was a block when we
+ * started. Series that it alone had get other ids now, and nobody could read it beside segments
+ * with those: they wait for the block.
+ */
+static bool must_wait(struct round *r)
+{
+	struct publisher *p = r->p;
+	bool wait = false;
+
+	mutex_lock(&p->lock);
+	for (size_t i = 0; i < p->unknown_n && !wait; i++)
+		wait = manifest_find_window(&p->m, p->unknown[i].start_ns, p->unknown[i].identity) &&
+			view_cover_of_window(&r->view, p->unknown[i].start_ns);
+	if (!wait)
+		p->unknown_n = 0;
+	mutex_unlock(&p->lock);
+	return wait;
+}
+
 static void put_segments(struct round *r)
 {
 	enum err_code rc;
@@ -385,6 +405,10 @@ static void put_segments(struct round *r)
 		r->through_ns = 0;
 		r->ship_n = 0;
 		fail(r, rc, &why);
+		return;
+	}
+	if (must_wait(r)) {
+		r->through_ns = 0;
 		return;
 	}
 	for (size_t i = 0; i < r->ship_n && !r->rc; i++)

@@ -590,7 +590,9 @@ enum err_code compact_some(struct db *db, bool *did, struct err *err)
 		rc = ERR_OK;
 	}
 	release(&t);
-	for (size_t i = 0; i < plan.n; i++)
+	for (size_t i = 0; i < plan.n; i++) {
+		blocks_end_work(db, plan.v[i]);
 		blocks_unpin(db, plan.v[i]);
+	}
 	return rc ? err_wrap(err, rc, "join %zu blocks", plan.n) : ERR_OK;
 }

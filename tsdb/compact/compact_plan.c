@@ -128,7 +128,9 @@ void plan_join(struct db *db, struct plan *out)
 	if (!found)
 		out->n = 0;
 	assert(!out->n || (out->n >= 2 && out->n <= JOIN_MAX));
-	for (size_t i = 0; i < out->n; i++)
+	for (size_t i = 0; i < out->n; i++) {
 		out->v[i]->pins++;
+		out->v[i]->at_work = true;
+	}
 	mutex_unlock(&db->lock);
 }

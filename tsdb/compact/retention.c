@@ -72,6 +72,8 @@ static struct oldest look(struct db *db, uint64_t in_head)
 		o.why = "time";
 	else if (db->o.retention_bytes && bytes > db->o.retention_bytes)
 		o.why = "size";
+	if (o.block && o.why)
+		o.block->at_work = true;
 out:
 	mutex_unlock(&db->lock);
 	return o;
@@ -102,8 +104,10 @@ static bool drop_block(struct db *db, struct db_block *b, const char *why)
 		blocks_retire(db, b, false);
 	}
 	mutex_unlock(&db->blocks_files);
-	if (!gone)
+	if (!gone) {
+		blocks_end_work(db, b);
 		return false;
+	}
 	metric_add(&dropped_blocks, why, 1);
 	log_info("tsdb", "block dropped", LOG_S("block", name), LOG_S("reason", why));
 	return true;
@@ -131,6 +135,8 @@ static struct db_block *raw_due(struct db *db)
 			m->max_ns <= atomic_load(&db->max_ts_ns) - db->o.raw_retention_ns)
 			(b = db->blocks[i])->pins++;
 	}
+	if (b)
+		b->at_work = true;
 	mutex_unlock(&db->lock);
 	return b;
 }

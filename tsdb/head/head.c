@@ -20,6 +20,7 @@
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/head_internal.h"
+#include "tsdb/head/ship_internal.h"
 #include "tsdb/symbols/stored.h"
 
 METRIC_COUNTER(dropped_windows, "epimetheus_tsdb_dropped_windows_total",
@@ -284,6 +285,7 @@ void head_remove(struct db *db, struct window *w, const char *why)
 		return;
 	log_info("tsdb", "window dropped", LOG_S("store", w->dir), LOG_S("reason", why));
 	metric_add(&dropped_windows, why, 1);
+	ship_leave(db, w);
 	forget_dropping(db, w);
 	window_free(db, w);
 	db_retire_series(db);

@@ -485,6 +485,23 @@ void head_ship_forget(struct db *db, int64_t start_ns, uint64_t identity)
 		free(w);
 	}
 	mutex_unlock(&s->lock);
+	left_window_remove(db, start_ns, identity);
+}
+
+void ship_leave(struct db *db, struct window *w)
+{
+	int64_t start_ns = w->start_ns;
+	uint64_t identity = w->identity;
+	bool known;
+
+	if (!db->ship)
+		return;
+	left_window_add(db, w);
+	mutex_lock(&db->ship->lock);
+	known = ship_find(db->ship, start_ns, identity) != NULL;
+	mutex_unlock(&db->ship->lock);
+	if (!known) /* nobody will forget it */
+		left_window_remove(db, start_ns, identity);
 }
 
 uint64_t head_ship_bytes(struct db *db)

@@ -25,6 +25,10 @@ void ship_end(struct db *db, struct window *w, bool stored);
 void ship_reopened(
 	struct db *db, const struct window *w, const struct window_count *count, bool repaired);
 
+/* The window leaves the head for good. Until head_ship_forget its series keep their ids, since the
+ * manifest may name its segments beside those of windows to come. */
+void ship_leave(struct db *db, struct window *w);
+
 /* Files begin anew with the next batch; *count: after the last one that is stored. ERR_NOT_FOUND:
  * no batch is. For the publisher. */
 MUST_CHECK enum err_code ship_restart(struct db *db, int64_t start_ns, uint64_t identity,

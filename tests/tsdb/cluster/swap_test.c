@@ -3,6 +3,7 @@
 #include "tests/check.h"
 #include "tests/tsdb/cluster/scene.h"
 #include "tsdb/catalog/remote.h"
+#include "tsdb/catalog/state.h"
 #include "tsdb/remote/remote.h"
 
 static struct scene s;
@@ -98,6 +99,73 @@ TEST(blocks_that_are_in_the_bucket_alone)
 	CHECK_SCENE(&s, "block 1; block 1; block 1; 150: 1-2; 160: 1-2; 170: 1-2");
 	scene_check_objects(&s, "dropped", true);
 	scene_check_rows(&s, "dropped");
+	close_world();
+}
+
+/* ---- while a block is joined ---- */
+
+static struct fs hooked;
+static struct fs_ops hooked_ops;
+static bool armed;
+static unsigned tried, swapped_meanwhile;
+
+static bool first_is_pinned(struct db *db)
+{
+	bool is;
+
+	mutex_lock(&db->lock);
+	is = db->blocks_n && db->blocks[0]->pins;
+	mutex_unlock(&db->lock);
+	return is;
+}
+
+/* The join has chosen its blocks and writes the new one: all that are on the disk leave it now. */
+static enum err_code open_and_swap(
+	struct fs *fs, const char *path, int flags, int mode, int *fd, struct err *err)
+{
+	struct db *db = s.town.f.db;
+	struct db_block_status *v;
+	char key[128];
+	struct ulid u;
+	struct err why;
+	size_t n = 0;
+
+	if (armed && first_is_pinned(db)) {
+		armed = false;
+		CHECK_OK(db_list(db, &s.town.f.arena, &v, &n, &why), &why);
+		for (size_t i = 0; i < n; i++) {
+			if (!ulid_parse(str_of(v[i].ulid), &u) || !publisher_has_block(s.p, &u))
+				continue;
+			snprintf(key, sizeof(key), "shards/a/blocks/%s", u.text);
+			tried++;
+			swapped_meanwhile += !blocks_swap_remote(db, &u, key, &why);
+		}
+	}
+	return fs_posix.ops->open(fs, path, flags, mode, fd, err);
+}
+
+TEST(a_block_that_is_joined_does_not_leave_the_disk)
+{
+	REQUIRE(open_world());
+	hooked_ops = *fs_posix.ops;
+	hooked_ops.open = open_and_swap;
+	hooked.ops = &hooked_ops;
+	s.town.f.o.fs = &hooked;
+	REQUIRE(fixture_reopen(&s.town.f));
+	fill(0, 60);
+	town_compact(&s.town);
+	REQUIRE(scene_start(&s));
+	scene_settle(&s);
+	fill(60, 150);
+	armed = true;
+	town_compact(&s.town);
+	CHECK_LAYOUT(&s.town, "3 head head head");
+	CHECK_INT(tried, 3);
+	CHECK_INT(swapped_meanwhile, 0);
+	scene_settle(&s);
+	swap_blocks(1);
+	scene_check_objects(&s, "joined", true);
+	scene_check_rows(&s, "joined");
 	close_world();
 }
 

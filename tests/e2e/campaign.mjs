@@ -1,0 +1,429 @@
+// A campaign of kills against a cluster on a real object store:
+//
+//   make campaign KILLS=300 SEED=1        node tests/e2e/campaign.mjs --kills=300 --seed=1
+//
+// A Ceph cluster with three disks, three shards, two query nodes, a caretaker. A seed draws who is killed, what is lost with
+// it and for how long, and what becomes of the members' connections to the store. Meanwhile pushers write down what was
+// acknowledged (ledger.mjs), and each query node is asked all the time. What must hold:
+//
+// - A sum that a query node gives for a shard is that of a prefix of what the shard acknowledged. If the answer warns of the
+//   shard, it may lack more; never does it have more.
+// - What is acknowledged OLDEST_MS before the question is in each answer that does not warn of its shard.
+// - A shard that was killed has all that it acknowledged. One that lost its disk has all until `through` in its manifest.
+// - After each kill, and at the end, query nodes have everything again, without a warning. So has a new one.
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { S3, startCeph } from './ceph.mjs';
+import { FAULTS, FaultProxy } from './fault_proxy.mjs';
+import { Ledger, LedgerPusher } from './ledger.mjs';
+import { request, sleep, until } from './lib.mjs';
+import { Cluster } from './shards.mjs';
+
+const SHARDS = 3;
+const NODES = 2;
+const INTERVAL_MS = 1000;
+// Two intervals and a second, and the poll interval until a node has looked.
+const OLDEST_MS = 2 * INTERVAL_MS + 1000;
+const RANGE_MS = 150000; // what is asked for; retention is longer
+const SHARD_ARGS = ['--storage.tsdb.window=10s', '--storage.tsdb.out-of-order-time-window=10s', '--storage.tsdb.retention.time=4m',
+  '--storage.tsdb.max-block-duration=40s', '--storage.bucket.delete-delay=60s'];
+const KEEPER_ARGS = ['--mode=compact', '--storage.bucket.poll-interval=2s', '--storage.tsdb.retention.time=4m',
+  '--storage.bucket.delete-delay=60s'];
+
+/** Kinds and how often they are drawn; `first` are drawn once each before all others. */
+const KINDS = [
+  ['shard', 20], ['shard-start', 6], ['shard-stop', 4], ['shard-disk', 4], ['query', 10], ['query-disk', 10], ['caretaker', 6],
+  ['rgw', 8], ['osd', 8], ['rgw-pause', 4], ...FAULTS.map((fault) => [`net-${fault}`, 5]),
+];
+
+/** The same numbers for the same seed. */
+function draws(seed) {
+  let a = seed >>> 0;
+  return () => {
+    a = (a + 0x6d2b79f5) >>> 0;
+    let t = Math.imul(a ^ (a >>> 15), a | 1);
+    t = (t + Math.imul(t ^ (t >>> 7), t | 61)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+const seconds = (ms) => `${(ms / 1000).toFixed(1)} s`;
+
+export class Campaign {
+  constructor(t, { kills, seed, dir, kinds = KINDS, gapMs = 20, print = console.log }) {
+    Object.assign(this, { t, kills, seed, dir, kinds, gapMs, print, random: draws(seed), began: Date.now(), out: new Set(), restarts: 0 });
+    this.counts = Object.fromEntries(kinds.map(([kind]) => [kind, 0]));
+    this.answers = { all: 0, warned: 0, failed: 0, oldest: 0, oldestWarned: 0 };
+    this.latest = new Map(); // of each query node: { asked, warned, has: Map of shard to number }
+    this.lost = { profiles: 0, oldestMs: 0 };
+    this.slowest = 0;
+  }
+
+  // ---- life
+
+  async begin() {
+    this.ceph = await startCeph(this.t, { osds: 3 });
+    this.s3 = new S3(this.ceph);
+    this.proxies = new Map();
+    for (const name of this.names()) {
+      const proxy = await new FaultProxy(this.ceph.endpoint).listen();
+      this.t.after(() => proxy.close());
+      this.proxies.set(name, proxy);
+    }
+    const storeOf = (name) => ({ ...this.ceph, endpoint: (this.proxies.get(name) ?? this.ceph).endpoint });
+    this.cluster = new Cluster(this.t, { dir: this.dir, store: this.ceph, storeOf, total: SHARDS, args: SHARD_ARGS });
+    this.ledgers = new Map();
+    this.pushers = new Map();
+    for (const shard of this.shards()) {
+      const ledger = new Ledger(shard, this.seed + this.ledgers.size);
+      this.ledgers.set(shard, ledger);
+      this.pushers.set(shard, new LedgerPusher(ledger, () => this.cluster.get(shard), () => this.settle(shard)));
+    }
+    await Promise.all(this.shards().map((name) => this.up(name)));
+    await Promise.all([...this.nodes(), 'keeper'].map((name) => this.up(name))); // they list the shards once a minute
+    for (const shard of this.shards()) this.push(shard);
+    this.checkers = this.nodes().map((name) => this.check(name));
+  }
+
+  shards() { return Array.from({ length: SHARDS }, (_, i) => `shard-${i}`); }
+  nodes() { return Array.from({ length: NODES }, (_, i) => `query-${i}`); }
+  names() { return [...this.shards(), ...this.nodes(), 'keeper']; }
+
+  fail(error) {
+    this.failed ??= error;
+  }
+
+  push(shard) {
+    const pusher = this.pushers.get(shard);
+    pusher.go(this.gapMs);
+    pusher.loop.catch((e) => this.fail(e));
+  }
+
+  launch(name) {
+    const options = { ready: false, port: this.cluster.get(name)?.port };
+    if (name === 'keeper') return this.cluster.start(name, { ...options, args: KEEPER_ARGS });
+    const i = Number(name.at(-1));
+    return name.startsWith('shard') ? this.cluster.shard(i, options) : this.cluster.node(i, options);
+  }
+
+  /** Starts a member, again if it ends before it is ready, as a service manager does. */
+  async up(name) {
+    for (let attempt = 0; attempt < 5; attempt++) {
+      const server = await this.launch(name);
+      const port = await until(`${name} is ready`, 90, () => (server.code !== undefined ? 'ended'
+        : server.err.match(/msg=ready\b.*\bport=(\d+)/)?.[1]));
+      if (port !== 'ended') {
+        server.port = port;
+        server.url = `http://127.0.0.1:${port}`;
+        this.cluster.members.set(name, server);
+        server.ended.then(() => {
+          if (!server.wanted) this.fail(new Error(`${name} ended by itself with ${server.code ?? server.signal}: ${server.err.slice(-3000)}`));
+        });
+        return server;
+      }
+      this.restarts++;
+      this.print(`  ${name} ended at its start: ${server.err.trim().split('\n').at(-1)}`);
+      await sleep(1000);
+    }
+    throw new Error(`${name} does not start`);
+  }
+
+  async down(name, signal = 'SIGKILL') {
+    const server = this.cluster.get(name);
+    server.wanted = true;
+    await server.stop(signal);
+  }
+
+  // ---- checks
+
+  async ask(server, startMs) {
+    const params = { query: 'flat(merge(process_cpu:samples{job="calls"}))', start: (startMs / 1000).toFixed(3), end: Date.now() / 1000 + 60 };
+    const res = await request(`${server.url}/api/v1/query?${new URLSearchParams(params)}`);
+    const answer = JSON.parse(res.body);
+    if (answer.status !== 'success') return undefined;
+    const functions = {};
+    for (const one of answer.data.result) functions[one.metric.function] = Number(one.value[1]);
+    return { functions, warnings: answer.warnings || [] };
+  }
+
+  /** What the answer has of each shard; throws where that cannot be. */
+  judge(name, answer, asked, startMs) {
+    const has = new Map();
+    const general = answer.warnings.some((w) => !/\bshard-\d\b/.test(w));
+    for (const [shard, ledger] of this.ledgers) {
+      const warned = general || answer.warnings.some((w) => w.includes(shard));
+      const k = ledger.find(answer.functions, startMs);
+      const say = (what) => new Error(`${name}, asked at ${new Date(asked).toISOString()} for all since ${new Date(startMs).toISOString()}, `
+        + `${what}: ${JSON.stringify(answer)}; sent ${ledger.list.length}, acknowledged ${ledger.acked}, in this time `
+        + `${JSON.stringify(ledger.by.at(-1).map((v, i) => v - ledger.by[ledger.behind(startMs)][i]))}`);
+      if (k < 0 && (!warned || !ledger.holds(answer.functions, startMs))) throw say(`has wrong sums of ${shard}`);
+      const next = k < 0 ? undefined : ledger.list[k];
+      const age = next?.acked ? Math.max(0, asked - next.acked) : 0;
+      if (warned) {
+        this.answers.oldestWarned = Math.max(this.answers.oldestWarned, age);
+      } else {
+        if (!this.out.has(shard)) this.answers.oldest = Math.max(this.answers.oldest, age);
+        // What went with its disk is not known until it is back.
+        if (age > OLDEST_MS && !this.out.has(shard)) throw say(`lacks what ${shard} acknowledged ${seconds(age)} before, without a warning`);
+        has.set(shard, k);
+      }
+    }
+    return has;
+  }
+
+  /** Asks a query node until the end. */
+  async check(name) {
+    while (!this.ended) {
+      const server = this.cluster.get(name);
+      const asked = Date.now();
+      const startMs = asked - RANGE_MS;
+      const answer = await this.ask(server, startMs).catch(() => undefined);
+      if (answer) {
+        try {
+          this.latest.set(name, { asked, has: this.judge(name, answer, asked, startMs) });
+        } catch (e) {
+          this.fail(e);
+        }
+        this.answers.all++;
+        if (answer.warnings.length) this.answers.warned++;
+      } else {
+        this.answers.failed++;
+      }
+      await sleep(200);
+    }
+  }
+
+  /** All query nodes have what is acknowledged now, and say nothing of the shards but of those that are out. */
+  async everywhere(what) {
+    const began = Date.now();
+    const want = new Map([...this.ledgers].filter(([shard]) => !this.out.has(shard)).map(([shard, l]) => [shard, l.acked]));
+    await until(`${what}: all query nodes have all`, 45, () => {
+      if (this.failed) throw this.failed;
+      return this.nodes().every((name) => [...want].every(([shard, n]) => {
+        const { asked, has } = this.latest.get(name) ?? { asked: 0 };
+        return asked > began && (this.out.has(shard) || has.get(shard) >= n);
+      }));
+    }).catch((e) => {
+      const state = this.nodes().map((name) => `${name}: ${JSON.stringify([...this.latest.get(name)?.has ?? []])}`);
+      throw this.failed ?? new Error(`${e.message}; wanted ${JSON.stringify([...want])}, ${state.join('; ')}`);
+    });
+    return Date.now() - began;
+  }
+
+  /** What a shard itself has. */
+  async own(shard) {
+    const ledger = this.ledgers.get(shard);
+    return until(`${shard} answers`, 60, async () => {
+      if (this.failed) throw this.failed;
+      const startMs = Date.now() - RANGE_MS;
+      const answer = await this.ask(this.cluster.get(shard), startMs);
+      if (!answer || answer.warnings.some((w) => !/lost|loss/.test(w))) return undefined;
+      const k = ledger.find(answer.functions, startMs);
+      if (k < 0) this.fail(new Error(`${shard} has wrong sums of its own: ${JSON.stringify(answer)}`));
+      return { k };
+    });
+  }
+
+  /** Nothing is being pushed. The ledger is what the shard has; what was acknowledged and is gone is returned. */
+  async settle(shard) {
+    const { k } = await this.own(shard);
+    return this.ledgers.get(shard).truncate(k);
+  }
+
+  /** A shard that was killed has what it acknowledged before. */
+  async whole(shard) {
+    const n = this.ledgers.get(shard).acked;
+    const { k } = await this.own(shard);
+    if (k < n) throw new Error(`${shard} has ${k} of ${n} profiles that it acknowledged`);
+  }
+
+  // ---- kills
+
+  pick(list) { return list[Math.floor(this.random() * list.length)]; }
+  between(from, to) { return Math.round(from + this.random() * (to - from)); }
+  shardsUp() { return this.shards().filter((shard) => !this.out.has(shard)); }
+
+  draw(n) {
+    if (n < this.kinds.length) return this.kinds[n][0];
+    let left = this.random() * this.kinds.reduce((sum, [, weight]) => sum + weight, 0);
+    return this.kinds.find(([, weight]) => (left -= weight) < 0)[0];
+  }
+
+  async restart(name, ms, signal) {
+    await this.down(name, signal);
+    await sleep(ms);
+    await this.up(name);
+    if (name.startsWith('shard')) await this.whole(name);
+    return `${name}, ${seconds(ms)} down`;
+  }
+
+  /** Killed once more while it starts. */
+  async restartTwice(name, ms) {
+    await this.down(name);
+    const server = await this.launch(name);
+    await sleep(ms);
+    await server.stop('SIGKILL');
+    await this.up(name);
+    await this.whole(name);
+    return `${name}, again ${seconds(ms)} after its start`;
+  }
+
+  /** It comes back when its lease has run out; other kills go on meanwhile. */
+  async loseDisk(shard) {
+    const ledger = this.ledgers.get(shard);
+    this.out.add(shard);
+    await this.down(shard);
+    const killed = Date.now();
+    await this.pushers.get(shard).hold();
+    this.cluster.wipe(shard);
+    const manifest = await until('the manifest', 60, async () => (await this.s3.get(`epi/shards/${shard}/manifest`)).toString());
+    const throughMs = Number(BigInt(/"through_ns": *(\d+)/.exec(manifest)[1]) / 1000000n);
+    this.back = (async () => {
+      await this.up(shard);
+      const must = ledger.list.filter((one) => one.acked <= throughMs).length;
+      const acked = ledger.list.map((one) => one.acked);
+      const gone = await this.settle(shard);
+      const k = ledger.list.length;
+      if (k < must) throw new Error(`${shard} lost its disk and has ${k} profiles; ${must} were acknowledged before ${throughMs}`);
+      const oldest = gone ? killed - acked[k] : 0;
+      this.lost.profiles += gone;
+      this.lost.oldestMs = Math.max(this.lost.oldestMs, oldest);
+      this.out.delete(shard);
+      this.push(shard);
+      this.print(`  ${shard} is back ${seconds(Date.now() - killed)} after it lost its disk, and ${gone} acknowledged profiles with it, `
+        + `the oldest ${seconds(oldest)} before; its manifest said ${seconds(killed - throughMs)}`);
+    })().catch((e) => this.fail(e));
+    return shard;
+  }
+
+  async disturb(fault) {
+    const ms = fault === 'silence' ? this.between(1000, 12000) : this.between(500, 6000);
+    const name = this.random() < 0.3 ? 'all' : this.pick(this.names());
+    const proxies = name === 'all' ? [...this.proxies.values()] : [this.proxies.get(name)];
+    const before = proxies.reduce((sum, p) => sum + p.spoiled, 0);
+    for (const proxy of proxies) proxy.set(fault);
+    await sleep(ms);
+    for (const proxy of proxies) proxy.set('pass');
+    return `${name}, ${seconds(ms)}, ${proxies.reduce((sum, p) => sum + p.spoiled, 0) - before} connections spoiled`;
+  }
+
+  async killStore(name, ms) {
+    await this.ceph.kill(name);
+    await sleep(ms);
+    await this.ceph.start(name);
+    return `${name}, ${seconds(ms)} down`;
+  }
+
+  async pauseStore(ms) {
+    await this.ceph.pause('rgw');
+    await sleep(ms);
+    await this.ceph.resume('rgw');
+    return seconds(ms);
+  }
+
+  /** One of them; what became of it, as a text. */
+  strike(kind) {
+    const shard = this.pick(this.shardsUp());
+    const node = this.pick(this.nodes());
+    switch (kind) {
+      case 'shard': return this.restart(shard, this.between(0, 2000));
+      case 'shard-start': return this.restartTwice(shard, this.between(0, 400));
+      case 'shard-stop': return this.restart(shard, this.between(0, 5000), 'SIGTERM');
+      case 'shard-disk': return this.loseDisk(shard);
+      case 'query': return this.restart(node, this.between(0, 2000));
+      case 'query-disk': return this.down(node).then(() => this.cluster.wipe(node)).then(() => this.up(node)).then(() => node);
+      case 'caretaker': return this.restart('keeper', this.between(0, 2000));
+      case 'rgw': return this.killStore('rgw', this.between(0, 4000));
+      case 'osd': return this.killStore(`osd.${this.between(0, 2)}`, this.between(500, 4000));
+      case 'rgw-pause': return this.pauseStore(this.between(3000, 10000));
+      default: return this.disturb(kind.slice(4));
+    }
+  }
+
+  async run() {
+    for (let n = 0; n < this.kills; n++) {
+      let kind = this.draw(n);
+      if (kind === 'shard-disk' && this.out.size) kind = 'shard'; // two of three go on
+      const before = { ...this.answers };
+      const said = await this.strike(kind);
+      this.counts[kind]++;
+      const took = await this.everywhere(`${kind} ${said}`);
+      this.slowest = Math.max(this.slowest, took);
+      this.print(`${n + 1} ${seconds(Date.now() - this.began)}: ${kind} ${said}; all again after ${seconds(took)}; `
+        + `${this.answers.all - before.all} answers, ${this.answers.warned - before.warned} with warnings, ${this.answers.failed - before.failed} failed`);
+    }
+    await this.end();
+  }
+
+  /** Everything is there, exactly, on all nodes, and on a new one. */
+  async end() {
+    await this.back;
+    if (this.failed) throw this.failed;
+    await Promise.all([...this.pushers.values()].map((p) => p.hold()));
+    for (const shard of this.shards()) {
+      await this.whole(shard);
+      await this.settle(shard); // a last one without an answer
+    }
+    await this.everywhere('at the end');
+    this.ended = true;
+    await Promise.all(this.checkers);
+    const fresh = await this.up(`query-${NODES}`); // without a proxy, and without a directory
+    const want = {};
+    const startMs = Date.now() - RANGE_MS;
+    for (const [shard, ledger] of this.ledgers)
+      ledger.by.at(-1).forEach((v, i) => { want[`${shard}.f${i}`] = v - ledger.by[ledger.behind(startMs)][i]; });
+    for (const server of [...this.nodes().map((name) => this.cluster.get(name)), fresh]) {
+      await until(`${server.name} agrees at the end`, 45, async () => {
+        const answer = await this.ask(server, startMs);
+        for (const [name, v] of Object.entries(want))
+          if ((answer?.functions[name] ?? 0) !== v) throw new Error(`${name} is ${answer?.functions[name]}, not ${v}`);
+        if (answer.warnings.length) throw new Error(answer.warnings.join('; '));
+        return true;
+      });
+    }
+  }
+
+  summary() {
+    const ledgers = [...this.ledgers.values()];
+    const acked = ledgers.reduce((sum, l) => sum + l.acked + l.lost, 0);
+    const a = this.answers;
+    return [`seed ${this.seed}: ${Object.values(this.counts).reduce((x, y) => x + y, 0)} kills in ${seconds(Date.now() - this.began)}: `
+      + Object.entries(this.counts).map(([kind, n]) => `${kind} ${n}`).join(', '),
+    `${acked} profiles acknowledged; ${this.lost.profiles} gone with disks, the oldest ${seconds(this.lost.oldestMs)} before; none else lost, none doubled`,
+    `${a.all} answers, ${a.warned} with warnings, ${a.failed} failed; the oldest without a warning lacked ${seconds(a.oldest)}, `
+      + `with one ${seconds(a.oldestWarned)}`,
+    `all again after ${seconds(this.slowest)} at most; ${this.restarts} starts in vain`].join('\n');
+  }
+}
+
+// ---- the command
+
+async function main(args) {
+  const value = (name, otherwise) => Number(args.find((a) => a.startsWith(`--${name}=`))?.split('=')[1] ?? otherwise);
+  const kills = value('kills', 300);
+  const seed = value('seed', 1);
+  const ends = [];
+  const t = { after: (fn) => ends.unshift(fn) };
+  const dir = mkdtempSync(join(tmpdir(), 'epi-campaign-'));
+  const campaign = new Campaign(t, { kills, seed, dir });
+  for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => campaign.fail(new Error(signal)));
+  let code = 0;
+  try {
+    await campaign.begin();
+    await campaign.run();
+    console.log(campaign.summary());
+  } catch (e) {
+    code = 1;
+    console.error(`FAIL: ${e.stack}\n${campaign.ledgers ? campaign.summary().replace('; none else lost, none doubled', '') : ''}`);
+    console.error(`Once more: make campaign KILLS=${kills} SEED=${seed}`);
+    for (const [name, server] of campaign.cluster?.members ?? []) console.error(`---- ${name}\n${server.err.slice(-2000)}`);
+  }
+  campaign.ended = true;
+  for (const end of ends) await end().catch((e) => { code = 1; console.error(e.stack); });
+  if (!process.env.KEEP) rmSync(dir, { recursive: true, force: true, maxRetries: 10 });
+  process.exit(code);
+}
+
+if (process.argv[1] && import.meta.url === pathToFileURL(resolve(process.argv[1])).href) await main(process.argv.slice(2));
