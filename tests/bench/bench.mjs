@@ -4,6 +4,7 @@
 import { cpus, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { root } from '../e2e/lib.mjs';
+import { bucket } from './bucket.mjs';
 import { growth, grown } from './growth.mjs';
 import { queries } from './queries.mjs';
 import { rules } from './rules.mjs';
@@ -13,9 +14,11 @@ import { push } from './push.mjs';
 import { scrape } from './scrape.mjs';
 import { bytes, long, memory, restart, top, work } from './storage.mjs';
 import { begin, failed, header, judge, ran, results, targetLines, write } from './report.mjs';
+import { scale } from './scale.mjs';
 import { targets } from './targets.mjs';
 
-const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, work, rules, scrape, push, symbols, growth, binary };
+const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, work, rules, scrape, push, symbols, bucket,
+  growth, binary, scale };
 
 for (const t of targets) if (t.section !== null && !sections[t.section]) throw new Error(`targets.mjs: no section is called "${t.section}"`);
 const wanted = process.argv.slice(2).flatMap((a) => a.split(',')).filter(Boolean);

@@ -66,6 +66,13 @@ struct db_querier {
 
 void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why);
 void querier_warn_text(struct db_querier *q, const char *text); /* in its arena; NULL is fine */
+/* While it is opened: sources that cannot be read now, losses, blocks in a bucket that member lacks
+ * (its db->lock is held), what a union and its members say of themselves. */
+void querier_tell_missing(struct db_querier *q);
+void querier_tell_losses(struct db_querier *q);
+void querier_tell_unreadable_locked(struct db_querier *q, uint32_t member);
+void querier_tell_union(struct db_querier *q);
+void querier_tell_members(struct db_querier *q);
 void querier_info(struct db_querier *q, const char *fmt, ...)
 	PRINTF_LIKE(2, 3); /* each text once */
 /* Adds a warning if the iterator skipped damage. */

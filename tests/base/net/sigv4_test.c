@@ -383,12 +383,11 @@ TEST(as_curl_signs_it)
 	http_server_last(&server, &sent);
 	arena_init(&arena, 0);
 	headers[0].value = header_of(buf_str(&sent), "\r\nHost: ", host, sizeof(host));
-	scope.time_s = time_of(
-		header_of(buf_str(&sent), "\r\nX-Amz-Date: ", date, sizeof(date)));
+	scope.time_s = time_of(header_of(buf_str(&sent), "\r\nX-Amz-Date: ", date, sizeof(date)));
 	CHECK(scope.time_s > MAY_2013_S);
 	REQUIRE_OK(sigv4_sign(&arena, &c, &scope, &r, &made, &err), &err);
-	CHECK_STR(header_of(buf_str(&sent), "\r\nAuthorization: ", authorization,
-				  sizeof(authorization)),
+	CHECK_STR(
+		header_of(buf_str(&sent), "\r\nAuthorization: ", authorization, sizeof(authorization)),
 		made.v[2].value.ptr);
 	arena_release(&arena);
 	buf_release(&out);

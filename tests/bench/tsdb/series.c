@@ -185,8 +185,8 @@ static enum err_code count_labels(struct making *t, struct err *err)
 		char step[64];
 
 		if (!(rc = db_querier_open(t->db, min_ns, t->ts_ns + NS_PER_S, NULL, &q, err)) &&
-			!(rc = db_counts_open(q, &c, err)) && !(rc = db_counts_add(c, NULL, 0, err))) {
-			db_counts_each(c, str_of(names[i % 3]), count_text, &found);
+			!(rc = db_counts_open(q, &c, err)) && !(rc = db_counts_add(c, NULL, 0, err)) &&
+			!(rc = db_counts_each(c, str_of(names[i % 3]), count_text, &found, err))) {
 			snprintf(step, sizeof(step), "counts of %s, %s", i % 3 ? names[i % 3] : "labels",
 				min_ns ? "recent" : "whole");
 			print(t, step, began, found);

@@ -1,0 +1,172 @@
+/*
+ * What a querier lacks, and says: in each answer, once.
+ *
+ * Damage. An iterator passes over a page that it cannot read, so its status is checked after each
+ * scan. Records and pages have checksums, so the records that it showed are right. Damage becomes a
+ * warning of the querier, one per source.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "tsdb/catalog/losses.h"
+#include "tsdb/catalog/members.h"
+#include "tsdb/catalog/residents.h"
+#include "tsdb/read/querier_internal.h"
+
+METRIC_COUNTER(read_damage, "epimetheus_tsdb_read_damage_total",
+	"Damaged pages and rows met by queries.", NULL);
+
+static void add_text(struct db_querier *q, struct str **list, size_t *n, const char *text)
+{
+	static struct str no_memory = { "something may be missing: out of memory to say what", 51 };
+	struct str *v = text ? arena_array(&q->arena, struct str, *n + 1) : NULL;
+
+	if (!v) { /* never without a word */
+		*list = &no_memory;
+		*n = 1;
+		return;
+	}
+	if (*n)
+		memcpy(v, *list, *n * sizeof(*v));
+	v[(*n)++] = str_of(text);
+	*list = v;
+}
+
+void querier_warn_text(struct db_querier *q, const char *text)
+{
+	add_text(q, &q->warnings, &q->warnings_n, text);
+}
+
+void querier_tell_missing(struct db_querier *q)
+{
+	struct err why;
+
+	for (size_t i = 0; i < q->sources_n; i++)
+		if (q->sources[i].w && !q->sources[i].snap) {
+			err_set(&why, ERR_UNAVAILABLE, "it is being reopened after an error");
+			querier_warn(q, &q->sources[i], &why);
+		}
+}
+
+#define LOSS_WARNINGS_MAX 10 /* of one querier: further ones are counted */
+
+struct telling {
+	struct db_querier *q;
+	const char *shard; /* NULL: of no union */
+	size_t n;
+};
+
+static bool tell_one(void *ctx, const struct loss *l)
+{
+	struct telling *t = ctx;
+	struct buf text = { 0 };
+
+	if (l->accepted || ++t->n > LOSS_WARNINGS_MAX)
+		return true;
+	if (t->shard)
+		buf_printf(&text, "shard %s: ", t->shard);
+	loss_print(l, &text);
+	querier_warn_text(t->q, arena_printf(&t->q->arena, STR_FMT, STR_ARG(buf_str(&text))));
+	buf_release(&text);
+	return true;
+}
+
+void querier_tell_losses(struct db_querier *q)
+{
+	struct telling t = { q, NULL, 0 };
+
+	for (size_t i = 0; i < q->members_n; i++) {
+		t.shard = q->of ? q->of[i]->name : NULL;
+		losses_each(q->members[i].db->losses, q->min_ns, q->max_ns, tell_one, &t);
+	}
+	if (t.n > LOSS_WARNINGS_MAX)
+		querier_warn_text(
+			q, arena_printf(&q->arena, "and %zu more losses", t.n - LOSS_WARNINGS_MAX));
+}
+
+static void tell_unreadable(void *ctx, const char *text)
+{
+	struct telling *t = ctx;
+
+	if (++t->n <= LOSS_WARNINGS_MAX)
+		querier_warn_text(t->q,
+			text ? arena_printf(&t->q->arena, "%s%s%s%s", t->shard ? "shard " : "",
+					   t->shard ? t->shard : "", t->shard ? ": " : "", text) :
+				   NULL);
+}
+
+/* Blocks in a bucket that this querier lacks: said in the same step in which it pins the others. */
+void querier_tell_unreadable_locked(struct db_querier *q, uint32_t member)
+{
+	struct telling t = { q, q->of ? q->of[member]->name : NULL, 0 };
+
+	blocks_tell_unreadable_locked(q->members[member].db, q->min_ns, q->max_ns, tell_unreadable, &t);
+	if (t.n > LOSS_WARNINGS_MAX)
+		querier_warn_text(
+			q, arena_printf(&q->arena, "and %zu more blocks", t.n - LOSS_WARNINGS_MAX));
+}
+
+static void warn(void *to, const char *text)
+{
+	struct db_querier *q = to;
+
+	for (size_t i = 0; i < q->warnings_n; i++)
+		if (str_is(q->warnings[i], text))
+			return;
+	querier_warn_text(q, arena_printf(&q->arena, "%s", text));
+}
+
+void querier_tell_union(struct db_querier *q)
+{
+	if (q->db->union_tell)
+		q->db->union_tell(q->db->union_tell_ctx, q->min_ns, q->max_ns, warn, q);
+}
+
+void querier_tell_members(struct db_querier *q)
+{
+	for (size_t i = 0; q->of && i < q->members_n; i++)
+		if (q->of[i]->tell)
+			q->of[i]->tell(q->of[i]->ctx, q->min_ns, q->max_ns, warn, q);
+}
+
+void querier_warn(struct db_querier *q, struct querier_source *s, const struct err *why)
+{
+	metric_add(&read_damage, NULL, 1);
+	if (s->warned) /* one per source says enough */
+		return;
+	s->warned = true;
+	add_text(q, &q->warnings, &q->warnings_n,
+		arena_printf(&q->arena,
+			"%s%s%srows of the %s that starts at %" PRId64 " may be missing: %s",
+			q->of ? "shard " : "", q->of ? q->of[s->member]->name : "", q->of ? ": " : "",
+			s->b ? "block" : "window", s->min_ns / NS_PER_S, why->msg));
+}
+
+void querier_info(struct db_querier *q, const char *fmt, ...)
+{
+	char text[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	for (size_t i = 0; i < q->infos_n; i++)
+		if (str_is(q->infos[i], text))
+			return;
+	add_text(q, &q->infos, &q->infos_n, arena_printf(&q->arena, "%s", text));
+}
+
+const struct str *db_querier_warnings(const struct db_querier *q, size_t *n)
+{
+	*n = q->warnings_n;
+	return q->warnings;
+}
+
+const struct str *db_querier_infos(const struct db_querier *q, size_t *n)
+{
+	*n = q->infos_n;
+	return q->infos;
+}
