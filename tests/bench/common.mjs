@@ -3,7 +3,8 @@ import { createHash } from 'node:crypto';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { build, query, root } from '../e2e/lib.mjs';
+import { build, query, request, root } from '../e2e/lib.mjs';
+import { metricsOf } from './counters.mjs';
 import { note, spread } from './report.mjs';
 
 export const env = (name, otherwise) => Number(process.env[name] || otherwise);
@@ -109,6 +110,9 @@ export function cpuOf(pid) {
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) / ticks;
 }
+
+/** What a server counts: "name{labels}" to a number. */
+export const metrics = async (server) => metricsOf((await request(`${server.url}/metrics`)).body.toString());
 
 const ROUND_CPU = 0.25; // seconds: the clock of /proc/PID/stat ticks every 10 ms
 

@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { build, request, root, sleep, startServer } from '../e2e/lib.mjs';
 import { call, connect, fields, grpcPort, message, movable, recorded, varint } from '../e2e/otlp_requests.mjs';
-import { cpuOf, emptyDirectory, env, fleetFiles } from './common.mjs';
+import { cpuOf, emptyDirectory, env, fleetFiles, metrics } from './common.mjs';
 import { otlpOfPprof } from './otlp_of_pprof.mjs';
 import { count, note } from './report.mjs';
 
@@ -19,10 +19,7 @@ const MIB = 1 << 20;
 
 const resident = (server) => Number(readFileSync(`/proc/${server.child.pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) * 1024;
 
-async function counter(server, name) {
-  const text = (await request(`${server.url}/metrics`)).body.toString();
-  return Number(text.split('\n').find((l) => l.startsWith(`${name} `))?.slice(name.length + 1) ?? 0);
-}
+const counter = async (server, name) => (await metrics(server)).get(name) ?? 0;
 
 async function stream(t, rate, seconds) {
   const server = await startServer(t, { dir: emptyDirectory('push-grpc'), config: 'scrape_configs: []\n',

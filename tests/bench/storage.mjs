@@ -68,11 +68,12 @@ export function work() {
   note('CPU of cutting and joining', { ours: (m.work_cpu_s / m.samples) * 1e9, unit: 'ns/sample' });
 }
 
-/** From exec to the answer of /-/ready; cpus: as taskset takes them. */
+/** From exec to the answer of /-/ready; cpus: as taskset takes them; without a retention where nothing is stored. */
 export async function serve(t, dir, retention, cpus, ...args) {
   const began = process.hrtime.bigint();
   const run = start(t, 'taskset', ['-c', cpus, epimetheus, '--web.listen-address=127.0.0.1:0',
-    `--storage.tsdb.path=${join(dir, 'data')}`, `--storage.tsdb.retention.time=${retention}`, ...args], { cwd: dir });
+    `--storage.tsdb.path=${join(dir, 'data')}`, ...(retention ? [`--storage.tsdb.retention.time=${retention}`] : []), ...args],
+  { cwd: dir });
   await new Promise((done) => {
     run.child.stderr.on('data', () => { if (/msg=ready\b/.test(run.err)) done(); });
     run.child.on('close', done);

@@ -8,6 +8,14 @@ const ROLLUPS = { unit: '% of raw', atMost: 40 };
 const ONE_SECOND = { unit: 'seconds', atMost: 1 };
 const ONE_CORE = { unit: 's of CPU a round', atMost: 60 }; // a round a minute
 
+const cluster = (window) => [
+  { section: 'bucket', note: `${window}: bytes read cold`, unit: '% of the blocks', atMost: 5 },
+  { section: 'bucket', note: `${window}: GETs cold`, unit: 'requests', atMost: 30 },
+  { section: 'bucket', note: `${window}: GETs cold, opening too`, unit: 'requests', atMost: 30 },
+  { section: 'bucket', note: `${window}: CPU, local (other: node)`, unit: 'x', atMost: 1.5 },
+  { section: 'bucket', note: `${window}: time, local (other: node)`, unit: 'x', atMost: 1.5 },
+];
+
 const scraping = (fleet) => [
   { section: 'scrape', note: `${fleet}: begun within 0.6 s of their turn`, ...ON_TIME },
   { section: 'scrape', note: `${fleet}: asked within 1 s of the interval`, ...ON_TIME },
@@ -76,6 +84,10 @@ export const targets = [
   { section: 'symbols', note: 'index of a C++ program, of its debug data', unit: '%', atMost: 25 },
   { section: 'symbols', note: 'look-ups, warm, random order (other: llvm-symbolizer --inlines)', unit: 'addresses/s', atLeast: 1e6 },
   { section: 'symbols', note: 'top 10 of a service of 50,000 new addresses, the first time', unit: 'seconds', atMost: 1 },
+
+  ...cluster('top 10 of 100 x 2, 24 h to the hour'), ...cluster('top 10 of 100 x 2, 24 h to any second'),
+  { section: 'bucket', note: 'CPU of a query, 4 clients, 1 node (other: 4 nodes)', unit: 'x', atMost: 1.1 },
+  { section: 'bucket', note: 'ingest, CPU a profile (other: and published)', unit: 'x', atMost: 1.1 },
 
   { section: 'growth', note: 'exact selector, 1,000,000 series', unit: 'ms', atMost: 1 },
   { section: 'growth', note: 'label counts, 1,000,000 series', unit: 'ms', atMost: 20 },
