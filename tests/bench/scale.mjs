@@ -45,11 +45,10 @@ export function sizeOf(m, host = m.host) {
     gone: keys });
 }
 
-/** Small blocks: each table is one request, and so is meta.json, which a shard has on its disk. */
 const small = { 'rows.ldb': 100, 'rollups.ldb': 50, spare: 20 };
 const checked = { ...DEFAULTS, ...CHECK, lagS: 1, profilesPerS: 12, segmentBytes: 0, segmentBytesPerS: 300, batchesPerS: 12,
   blockBytes: { cut: small, joined: small }, metaBytes: 600, putBytesPerS: 1e6,
-  idsBytes: 30, idsChange: false, openGets: 3, stubGets: 2 };
+  idsBytes: 30, idsChange: false };
 
 async function run(t, seconds) {
   const addresses = await startTargets(t, CHECK_TARGETS);
@@ -120,7 +119,7 @@ export function plan(costs, load = LOAD, change = {}) {
   const perSecond = (files) => Object.fromEntries(Object.entries(files).map(([name, bytes]) => [name, bytes * perS]));
   Object.assign(o, { lagS: l.scrapeS, profilesPerS: perS, segmentBytes: 0, segmentBytesPerS: perS * costs.segmentBytes, batchesPerS: 20,
     blockBytes: { cut: perSecond(costs.cut), joined: perSecond(costs.joined) }, metaBytes: costs.metaBytes, cutS: costs.cutCpu * perS,
-    joinS: costs.joinCpu * perS, putBytesPerS: 100e6, idsBytes: 4096, idsChange: true, openGets: 6, stubGets: 5 });
+    joinS: costs.joinCpu * perS, putBytesPerS: 100e6, idsBytes: 4096, idsChange: true });
   const start = 1763000000 - (1763000000 % o.windowS), from = start + o.retentionS + 2 * DAY, to = from + DAY;
   const shard = new Shard(o, start).run(from);
   const before = { requests: { ...shard.requests }, sent: { ...shard.sent }, received: shard.received };

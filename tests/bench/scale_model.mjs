@@ -13,7 +13,8 @@ const MAINTAIN_S = 1;
 /** What the programs do when nothing else is said: cmd/epimetheus/options.c and the headers that it names. */
 export const DEFAULTS = {
   segmentS: 30, pollS: 10, windowS: 7200, lateS: 3600, retentionS: 15 * 86400, blockMaxS: 0, deleteDelayS: 900, localS: 0,
-  listS: 60, orphansS: 86400, workers: 8, openers: 9, partBytes: 64 << 20, fetchBytes: 4 << 20, wholeBytes: 512 << 10,
+  listS: 60, orphansS: 86400, workers: 8, openers: 9, partBytes: 64 << 20, fetchBytes: 4 << 20,
+  openGets: 1, stubGets: 1,
 };
 
 /** Requests of a start: the probe (probe.c, and a HEAD for each put that was refused), the lease, the list of orphans. */
@@ -75,7 +76,8 @@ export function planJoin(blocks, { windowS, blockMaxS, retentionS }, until) {
 /**
  * One shard from `startS` on. `o` is DEFAULTS with changes, and of the load: profilesPerS, lagS (a row is committed so much
  * after its time at most), and costs: segmentBytes, batches of a segment, blockBytes (of a second; by file name, at level 1
- * and joined), cutS and joinS (of a second of rows), putBytesPerS, idsBytes, idsChange (with each window), openGets and stubGets (requests to open a block).
+ * and joined), cutS and joinS (of a second of rows), putBytesPerS, idsBytes, idsChange (with each window). openGets, stubGets:
+ * requests to open a block, of its spare.
  */
 export class Shard {
   constructor(o, startS) {
@@ -148,12 +150,11 @@ export class Shard {
     return true;
   }
 
-  /** A joined block's tables are read from front to back, those that were not read whole when it was opened. */
+  /** A joined block's tables are read from front to back; its spare was read when it was opened. */
   read(b) {
-    for (const bytes of Object.values(b.files)) {
-      if (bytes <= this.o.wholeBytes) continue;
-      this.requests.get += Math.ceil(bytes / this.o.fetchBytes);
-      this.received += bytes;
+    for (const name of ['rows.ldb', 'rollups.ldb']) {
+      this.requests.get += Math.ceil(b.files[name] / this.o.fetchBytes);
+      this.received += b.files[name];
     }
   }
 
