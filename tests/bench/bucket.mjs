@@ -10,7 +10,7 @@ import { api, epitool, request, sleep, until } from '../e2e/lib.mjs';
 import { S3, startCeph } from '../e2e/ceph.mjs';
 import { bucketSection } from '../e2e/shards.mjs';
 import { bytesOf, cpuOf, emptyDirectory, env, fleetFiles, linked, madeDirectory, metrics } from './common.mjs';
-import { bucketUse, cpuOfThread, less, shareOf } from './counters.mjs';
+import { bucketUse, cpuOfThread, kindOfThread, less, shareOf } from './counters.mjs';
 import { endOf, serve } from './storage.mjs';
 import { note, spread } from './report.mjs';
 
@@ -106,12 +106,13 @@ async function cold(t, config, window, blocks) {
 
 /** From exec on an empty directory to the first answer that is right and has no warning. */
 async function fromNothing(t, config, window) {
-  const took = [];
+  const took = [], ready = [], asked = [];
   for (let i = 0; i < COLD_ROUNDS; i++) {
     const began = process.hrtime.bigint();
     const node = await queryNode(t, 'bucket-node', config);
+    let n = 0;
     await until('a right answer', 30, async () => {
-      for (;;) {
+      for (;; n++) {
         const answer = await answerOf(node, window.params).catch(() => undefined);
         if (answer && JSON.stringify(answer) === JSON.stringify(window.right)) return true;
         if (seconds(began) > 60) return false;
@@ -119,9 +120,11 @@ async function fromNothing(t, config, window) {
       }
     });
     took.push(seconds(began));
+    ready.push(node.seconds);
+    asked.push(n + 1);
     await node.stop();
   }
-  return took;
+  note('query node, from an empty directory to a right answer', { ours: took, unit: 'seconds', of: { ready, asked } });
 }
 
 /** CPU and wall seconds of a query: `clients` ask at once, spread over the servers, until all have used ROUND_CPU together. */
@@ -153,12 +156,12 @@ async function inTurn(ours, theirs, params, { rounds, clients, agent }) {
 
 /* ---- publishing ---- */
 
-/** CPU seconds by threads' names, of those that live. */
+/** CPU seconds by kinds of threads, of those that live. */
 function cpuByThread(pid) {
   const by = {};
   for (const tid of readdirSync(`/proc/${pid}/task`)) {
     const of = (file) => readFileSync(`/proc/${pid}/task/${tid}/${file}`, 'utf8');
-    const name = of('comm').trim();
+    const name = kindOfThread(of('comm'));
     by[name] = (by[name] ?? 0) + cpuOfThread(of('schedstat')) / 1e9;
   }
   return by;
@@ -240,7 +243,7 @@ export async function bucket(t) {
     note(`${window.what}: GETs cold, opening too`, { ours: first.map((u, i) => u.gets + opening[i].gets), unit: 'requests' });
     note(`${window.what}: cold`, { ours: took, unit: 'seconds' });
   }
-  note('query node, from an empty directory to a right answer', { ours: await fromNothing(t, config, windows[0]), unit: 'seconds' });
+  await fromNothing(t, config, windows[0]);
 
   const nodes = await Promise.all(Array.from({ length: NODES }, (_, i) => queryNode(t, `bucket-node-${i}`, config)));
   for (const { what, params, right } of windows) {
