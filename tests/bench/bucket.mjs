@@ -206,10 +206,9 @@ async function publishing(t, store, agent) {
     threads.push(less(cpuByThread(shares.child.pid), by));
     sent += n;
   }
-  const stored = await until('all profiles are in the bucket', 60, async () => {
-    const { shard } = await api(shares, 'status/cluster');
-    return Date.parse(shard.through) / 1000 > Date.now() / 1000 - interval && bytesIn(store, 'pushed/');
-  });
+  const ended = Date.now();
+  await until('all profiles are in the bucket', 60, async () => Date.parse((await api(shares, 'status/cluster')).shard.through) > ended);
+  const stored = await bytesIn(store, 'pushed/');
   note('ingest, CPU a profile (other: and published)', { ours, theirs, unit: 'seconds', of: { rate, interval, sent, threads } });
   note('publishing, its own threads, of the others\' CPU', { ours: threads.map((by) => shareOf(by, PUBLISHING)), unit: '%' });
   note('newest profiles, bytes in the bucket for one in the head', { ours: stored / bytesOf(join(dir, 'data/head')), unit: 'bytes' });
