@@ -316,6 +316,11 @@ run: deps-run all
 demo-senders: deps-run deps-test all
 	@exec examples/senders/show.sh $(BUILD)
 
+# Shards and query nodes over an object store of their own, or one that EPI_S3_ENDPOINT names: to kill any of them.
+.PHONY: cluster
+cluster: deps-run all
+	@EPI_BUILD="$(abspath $(BUILD))" exec examples/cluster/run.mjs
+
 PREFIX ?= /usr/local
 install: all
 	install -D -m 755 $(BUILD)/epimetheus $(DESTDIR)$(PREFIX)/bin/epimetheus
@@ -331,6 +336,7 @@ help:
 	@echo "make            build/epimetheus and build/epitool, static"
 	@echo "make run        build, then a server that scrapes itself and the demo fleet"
 	@echo "make demo-senders   build, then a server to which services in Go, Java, Node and Python send"
+	@echo "make cluster    build, then three shards and two query nodes over a Ceph on this machine, to kill any of them"
 	@echo "make test       every test there is;  make lint;  make bench;  make fuzz;  make torture"
 	@echo "  STAGE=NAME    one stage: $(STAGES:test-%=%)"
 	@echo "  ROOM=ROOM     the unit tests of one room, under ASan as well: tsdb/head, web/api ... (make rooms)"

@@ -390,11 +390,30 @@ uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
 	return bytes;
 }
 
+/* Blocks in a bucket begin to read what all slots need. */
+static void tell_what_comes(struct gathering *x)
+{
+	struct db_querier *q = x->ev->querier;
+	int64_t min_ns, max_ns;
+
+	for (int part = SUM_NO_PART + 1; part < SUM_PARTS && db_querier_is_far(q); part++)
+		for (size_t i = 0; i < x->slots_n; i++) {
+			const struct slot *slot = &x->slots[i];
+
+			if (pick_of(x, slot) == SUM_LAST)
+				continue;
+			window_of(x, slot, &min_ns, &max_ns);
+			db_sum_expect(q, slot->series, slot->series_n, min_ns, max_ns, wish_of(x, slot),
+				(enum sum_part)part);
+		}
+}
+
 enum err_code slots_sum(struct gathering *x, struct err *err)
 {
 	enum err_code rc;
 	bool done;
 
+	tell_what_comes(x);
 	if (is_worth_it(x) && x->slots_n) {
 		if ((rc = sum_side_by_side(x, &done, err)) || done)
 			return rc;

@@ -16,7 +16,9 @@
 // monitor 40 MB. One OSD and the gateway are up in 6 s, three in 7 s; the daemons begin with 40 to 60 MB of memory each.
 //
 // End: every daemon is a child of this process and has asked the kernel for SIGKILL when its parent dies. A shell whose
-// input is a pipe from here removes DIR when the pipe ends. So nothing stays behind a kill -9 of this process.
+// input is a pipe from here removes DIR when the pipe ends. So nothing stays behind a kill -9 of this process. Daemons have
+// process groups of their own, so Ctrl-C in a terminal reaches this process alone. One that was killed, by whom ever, stays
+// dead until it is started.
 import { spawn } from 'node:child_process';
 import { createConnection, createServer } from 'node:net';
 import { existsSync, mkdirSync, openSync, closeSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
@@ -111,7 +113,7 @@ function keyring(osdNames) {
 }
 
 /** A port that nobody listens on now. Others look for theirs from 20000 on. */
-async function freePort() {
+export async function freePort() {
   for (;;) {
     const port = 10000 + Math.floor(Math.random() * 10000);
     const free = await new Promise((done) => {
@@ -151,8 +153,9 @@ function removeAtEnd(dir) {
 }
 
 export class Ceph {
-  constructor({ dir, osds = 1 }) {
-    Object.assign(this, { dir: resolve(dir), osds, running: new Map(), wanted: new Set(), lost: [] });
+  /** `ended(name, how)` is called when a daemon ends that nobody killed by `kill`. */
+  constructor({ dir, osds = 1, ended = () => {} }) {
+    Object.assign(this, { dir: resolve(dir), osds, ended, running: new Map(), wanted: new Set(), lost: [] });
   }
 
   /** Starts everything; on a failure nothing stays. */
@@ -218,7 +221,7 @@ export class Ceph {
     const path = join(this.programs.bin, program);
     const fd = openSync(output, 'a');
     const child = spawn('setpriv', ['--pdeathsig', 'KILL', path, '-c', join(this.dir, 'ceph.conf'), '--no-mon-config', ...args],
-      { stdio: ['ignore', fd, fd], env: this.programs.env, cwd: this.dir });
+      { stdio: ['ignore', fd, fd], env: this.programs.env, cwd: this.dir, detached: true });
     closeSync(fd);
     const run = { child, code: undefined };
     run.ended = new Promise((done) => {
@@ -268,7 +271,9 @@ export class Ceph {
     this.running.set(name, run);
     this.wanted.add(name);
     run.ended.then(() => {
-      if (this.running.get(name) === run && this.wanted.has(name)) this.lost.push(`${name} ended with ${run.code}: ${this.output(name)}`);
+      if (this.running.get(name) !== run || !this.wanted.delete(name)) return;
+      this.lost.push(`${name} ended with ${run.code}: ${this.output(name)}`);
+      this.ended(name, run.code);
     });
     await until(`${name} is ready`, 60, async () => {
       if (run.code === undefined) return this.ready(name);
@@ -281,6 +286,11 @@ export class Ceph {
     this.command(name);
     if (!this.wanted.has(name)) throw new Error(`${name} does not run`);
     return this.running.get(name);
+  }
+
+  /** Undefined if it does not run. */
+  pid(name) {
+    return this.wanted.has(name) ? this.running.get(name).child.pid : undefined;
   }
 
   async kill(name) {
@@ -319,16 +329,18 @@ export class Ceph {
 
 // ---- the command
 
-/** One command a connection on DIR/control: "kill osd.1"; the answer is "ok" or an error. */
-function control(ceph, commands) {
+/**
+ * One command a connection on the socket DIR/control: "kill osd.1" calls ceph.kill("osd.1"). The answer is an error, or "ok"
+ * and, behind a line's end, the text that the call gave.
+ */
+export function control(ceph, commands) {
   const server = createServer((socket) => {
     socket.on('error', () => {});
     socket.once('data', async (line) => {
       const [command, name] = line.toString().trim().split(' ');
       try {
         if (!commands.includes(command)) throw new Error(`${command} is no command`);
-        await ceph[command](name);
-        socket.end('ok');
+        socket.end(`ok\n${(await ceph[command](name)) ?? ''}`);
       } catch (e) {
         socket.end(e.message);
       }
@@ -355,12 +367,13 @@ async function runCommand(dir, options) {
   console.log(JSON.stringify({ endpoint, bucket, accessKey, secretKey, dir: ceph.dir }));
 }
 
-function tell(dir, line) {
+/** Sends a command to who listens in this directory; gives the text of the answer. */
+export function tell(dir, line) {
   return new Promise((done, fail) => {
     let answer = '';
     const c = createConnection(join(dir, 'control'), () => c.write(`${line}\n`));
     c.on('data', (d) => (answer += d));
-    c.on('end', () => (answer === 'ok' ? done() : fail(new Error(answer))));
+    c.on('end', () => (answer.startsWith('ok\n') ? done(answer.slice(3)) : fail(new Error(answer))));
     c.on('error', fail);
   });
 }

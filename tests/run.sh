@@ -1,7 +1,7 @@
 #!/bin/bash
 # Runs test programs and adds up their closing lines. Many of them wait, so two run at a time for each processor. A
 # program that ends without this line, by a signal or a sanitizer's report, counts as one more failure. The output of
-# failed programs is printed, and their names once more at the end.
+# failed programs is printed, then the slowest, and the names of the failed ones once more at the end.
 set -u
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -21,8 +21,10 @@ for program in "$@"; do
 	while [ "$(jobs -pr | wc -l)" -ge "${TEST_JOBS:-$((2 * $(nproc)))}" ]; do
 		wait -n
 	done
-	{ timeout "${TEST_TIMEOUT:-600}" env ${TEST_PRELOAD:+LD_PRELOAD="$TEST_PRELOAD"} "$program" >"$work/$n.out" 2>&1
-		echo $? >"$work/$n.rc"; } &
+	{ begin=${EPOCHREALTIME/,/.}
+		timeout "${TEST_TIMEOUT:-600}" env ${TEST_PRELOAD:+LD_PRELOAD="$TEST_PRELOAD"} "$program" >"$work/$n.out" 2>&1
+		echo $? >"$work/$n.rc"
+		echo "$begin ${EPOCHREALTIME/,/.} $program" >>"$work/times"; } &
 	n=$((n + 1))
 done
 wait
@@ -59,6 +61,7 @@ for program in "$@"; do
 	failed=$((failed + 1))
 	tell 60
 done
+awk '{ printf "%7.1f s  %s\n", $2 - $1, $3 }' "$work/times" | sort -rn | head -n 12
 [ ${#names[@]} = 0 ] || printf '%s\n' "${names[@]}"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -72,6 +72,26 @@ test("every number is the API's", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
+test("what the answers lack is said once, and no longer than they lack it", async (t) => {
+	const late = "shard shard-1 is late: its profiles after 2026-11-23T08:09:01Z may be missing";
+	let warnings = [late];
+	const { page, problems } = await openPage(t, services({ by: "job", ...fixedWindow(60) }), {
+		before: (p) =>
+			p.route(/api\/v1\/query(_range)?\b/, async (route) => {
+				const json = await (await route.fetch()).json();
+				await route.fulfill({ json: { ...json, warnings } });
+			}),
+	});
+	await loaded(page);
+	assert.deepEqual(await page.locator(".notice.warning").allInnerTexts(), [late]);
+	await shot(page, "services-late");
+	warnings = [];
+	await page.getByLabel("One row per value of").selectOption("version");
+	await page.locator(".notice.warning").waitFor({ state: "detached" });
+	await loaded(page);
+	assert.deepEqual(problems, []);
+});
+
 test("cores are CPU time over time, and the sparkline is its steps", async (t) => {
 	const w = fixedWindow(60);
 	const { page, problems } = await openPage(t, services({ by: "job", ...w }));

@@ -103,6 +103,12 @@ test('The command starts a cluster, kills and starts parts of it, and stops it',
   assert.throws(() => execFileSync('node', [script, 'start', dir, 'osd.1'], { stdio: 'pipe' }), /osd.1 is none of mon, osd.0, rgw/);
   execFileSync('node', [script, 'start', dir, 'osd.0']);
   assert.equal((await s3.get('kept')).toString(), 'bytes');
+  // One that somebody else kills stays dead until it is started.
+  const [pid] = processes(dir).filter((one) => readFileSync(`/proc/${one}/cmdline`).includes('radosgw'));
+  process.kill(Number(pid), 'SIGKILL');
+  await until('the gateway is dead', 20, () => s3.get('kept').then(() => false, (e) => e.code === 'ECONNREFUSED'));
+  execFileSync('node', [script, 'start', dir, 'rgw']);
+  assert.equal((await s3.get('kept')).toString(), 'bytes');
   execFileSync('node', [script, 'stop', dir]);
   assert.equal((await run.ended).code, 0);
   assert.deepEqual(processes(dir), []);
@@ -120,6 +126,23 @@ test('Nothing stays behind a kill -9', async (t) => {
   await run.stop('SIGKILL');
   await until('its processes end', 20, () => processes(dir).length === 0);
   await until('its directory goes', 20, () => !existsSync(dir));
+});
+
+test('Ctrl-C in a terminal reaches the command, which ends its daemons', async (t) => {
+  const dir = join(scratch(t), 'cluster');
+  const run = start(t, 'node', [script, 'run', dir], { detached: true });
+  await until('the monitor runs', 60, () => existsSync(join(dir, 'log/mon.out')));
+  const group = (pid) => {
+    if (!existsSync(`/proc/${pid}/stat`)) return 0; // it has ended
+    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').replace(/.*\) /, '').split(' ')[2]);
+  };
+  const daemons = processes(dir).filter((pid) => Number(pid) !== run.child.pid);
+  assert.ok(daemons.length >= 2, `${daemons}`);
+  for (const pid of daemons) assert.notEqual(group(pid), run.child.pid);
+  process.kill(-run.child.pid, 'SIGINT');
+  await run.ended;
+  assert.deepEqual(processes(dir), []);
+  assert.equal(existsSync(dir), false);
 });
 
 test('A command whose input ends stops its cluster', async (t) => {

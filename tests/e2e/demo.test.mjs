@@ -31,7 +31,7 @@ function topRows(text) {
   return lines.slice(head + 1).filter((l) => l.trim() !== '').map((l) => l.trim().split(/\s+/).join(' '));
 }
 
-test(`two versions of the demo, ${regression} regresses`, { timeout: 300000 }, async (t) => {
+test(`two versions of the demo, ${regression} regresses`, { timeout: 900000 }, async (t) => {
   assert.ok(demoRegressions().includes(regression));
   const dir = scratch(t);
   const v1 = await startDemo(t, 'v1', 'none');
@@ -93,7 +93,7 @@ test(`two versions of the demo, ${regression} regresses`, { timeout: 300000 }, a
     const time = Math.floor(Date.now() / 1000);
     const q = new URLSearchParams({ query: 'merge(cpu:samples{job="demo"}[5m])', time });
     const run = await finish(t, 'go', ['tool', 'pprof', '-top', '-nodefraction=0', '-nodecount=100000',
-      `${server.url}/api/v1/query?${q}&format=pprof`], 60);
+      `${server.url}/api/v1/query?${q}&format=pprof`], 300);
     assert.equal(run.code, 0, run.err);
     const text = await request(`${server.url}/api/v1/query?${q}&format=text`);
     assert.equal(text.status, 200);

@@ -48,7 +48,7 @@ function isMatrix(d) {
   for (const e of d.result) e.values.forEach(isSample);
 }
 
-test('Grafana with a Prometheus data source, and formats for other programs', { timeout: 300000 }, async (t) => {
+test('Grafana with a Prometheus data source, and formats for other programs', { timeout: 900000 }, async (t) => {
   const dir = scratch(t);
   const demo = await startDemo(t, 'v1', 'none');
   const server = await startServer(t, { dir, config: `
@@ -185,7 +185,7 @@ scrape_configs:
     writeFileSync(file, res.body);
     // The compiler says from which weight on a call is hot, which it says of no empty profile. What it makes of the
     // calls is pgo.test.mjs's: how many are hot after some seconds of this demo is luck.
-    const run = await finish(t, 'go', ['build', `-pgo=${file}`, '-gcflags=-d=pgodebug=1', '-o', program, '.'], 200,
+    const run = await finish(t, 'go', ['build', `-pgo=${file}`, '-gcflags=-d=pgodebug=1', '-o', program, '.'], 600,
       { cwd: join(root, 'examples/demo') });
     assert.equal(run.code, 0, run.err);
     assert.ok(existsSync(program));

@@ -9,7 +9,7 @@ import http from 'node:http';
 import https from 'node:https';
 
 export const root = resolve(dirname(fileURLToPath(import.meta.url)), '../..');
-export const build = process.env.EPI_BUILD || join(root, 'build');
+export const build = resolve(process.env.EPI_BUILD || join(root, 'build'));
 export const epimetheus = join(build, 'epimetheus');
 export const epitool = join(build, 'epitool');
 const demoProgram = join(root, 'build', 'demo');

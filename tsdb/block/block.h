@@ -74,6 +74,19 @@ struct block;
  * missing. ERR_UNSUPPORTED: another version's. */
 MUST_CHECK enum err_code block_open(const char *dir, struct range_source *from,
 	struct store_cache *cache, struct block **out, struct err *damaged, struct err *err);
+/*
+ * The same where each read is a request and files are known: `spare` has copies of all that opening
+ * and selecting need, so it is read whole, compared with its hash, and nothing else is read. That
+ * the tables are of this block is checked when their first page is read. If `spare` is too large
+ * for that, cannot be used, or is not what is known of it (*damaged), block_open is what happens.
+ */
+struct block_known {
+	struct block_file spare, meta;
+	bool meta_changed; /* since the block was made: meta.json is read, too */
+};
+MUST_CHECK enum err_code block_open_known(const char *dir, struct range_source *from,
+	const struct block_known *known, struct store_cache *cache, struct block **out,
+	struct err *damaged, struct err *err);
 void block_close(struct block *b); /* NULL and half-built are fine */
 const struct block_meta *block_meta(const struct block *b);
 const char *block_dir(const struct block *b);
@@ -125,6 +138,11 @@ enum block_stage {
 MUST_CHECK enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partition *p,
 	enum block_stage stage, uint64_t *lost, struct err *err);
 
+/* They will be soon: the disk can begin. */
+void block_symbols_expect(struct block *b, uint32_t slot, enum block_stage stage);
+/* Some of the series are of the slot. */
+bool block_slot_has_any(const struct block *b, uint32_t slot, const struct bits *series);
+
 /* Chunks with rows in (min, max], ascending. */
 struct block_chunks;
 MUST_CHECK enum err_code block_chunks_open(
@@ -160,6 +178,9 @@ void block_rollups_close(struct block_rollups *it); /* NULL is fine */
  * series are shown. */
 void block_rollups_seek(struct block_rollups *it, enum rollup_kind kind, uint32_t id,
 	uint32_t level, int64_t from_ns, int64_t to_ns);
+/* These are read soon: the disk can begin. */
+void block_rollups_expect(struct block *b, enum rollup_kind kind, uint32_t id, uint32_t level,
+	int64_t from_ns, int64_t to_ns);
 MUST_CHECK enum err_code block_rollups_next(
 	struct block_rollups *it, struct str *bytes, int64_t *step_ns, struct err *err);
 /* Levels that the block has: bit per level. Every step with rows has a record of each. */

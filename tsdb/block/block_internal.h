@@ -78,6 +78,12 @@ struct block_slot {
 	size_t keys_n;
 };
 
+/* A table that was opened without a look at it: whose it is. */
+struct block_guarded {
+	struct block *b;
+	const char *name;
+};
+
 struct block {
 	struct arena arena; /* dir, meta, partitions */
 	const char *dir;
@@ -89,6 +95,8 @@ struct block {
 	struct table *rows; /* NULL: not there, or not readable */
 	struct table *rollups;
 	struct block_slot *slots;
+	struct table *index; /* where small records are looked for first: rollups or spare */
+	struct block_guarded guarded[2];
 	struct mutex lock; /* guards what is below: opened when first needed */
 	struct table *spare;
 	bool spare_tried;
@@ -186,6 +194,19 @@ MUST_CHECK enum err_code block_check_numbers(struct block *b, uint32_t id,
 
 /* `spare`, or NULL with the reason in *err. */
 struct table *block_spare(struct block *b, struct err *err);
+/* Opening, once b has its directory: by what is known of its files. ERR_NOT_FOUND: that is no help
+ * (*damaged may say why), and b is as it was. */
+MUST_CHECK enum err_code block_load_known(
+	struct block *b, const struct block_known *known, struct err *damaged, struct err *err);
+MUST_CHECK enum err_code block_load_meta(struct block *b, struct err *damaged, struct err *err);
+MUST_CHECK enum err_code block_meta_from(
+	struct block *b, struct table *t, const char *where, struct err *err);
+MUST_CHECK enum err_code block_load_partitions(struct block *b, struct err *err);
+MUST_CHECK enum err_code block_check_ulid(
+	const struct block *b, const char *name, const struct ulid *of, struct err *err);
+/* The end of a table, as `spare` has it. */
+MUST_CHECK enum err_code block_spare_end(
+	struct block *b, const char *name, struct buf *out, struct err *err);
 
 /*
  * Records whose keys begin with a prefix. A damaged page is reported once, and the walk goes
@@ -209,12 +230,13 @@ void block_iter_seek(struct block_iter *it, struct str key, size_t prefix);
 MUST_CHECK enum err_code block_iter_next(
 	struct block_iter *it, struct str *key, struct str *value, struct err *err);
 
-/* Small records whose keys begin with a prefix; where rollups.ldb is damaged, those of `spare`. */
+/* Small records whose keys begin with a prefix: of rollups.ldb or `spare`; where that is damaged,
+ * those of the other. */
 struct index_iter {
 	struct block *b;
 	struct block_iter it;
-	bool spare;
-	struct buf from; /* where a walk through `spare` goes on */
+	bool other;
+	struct buf from; /* where a walk through the other goes on */
 	size_t prefix;
 };
 MUST_CHECK enum err_code index_iter_open(

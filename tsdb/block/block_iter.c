@@ -88,16 +88,21 @@ enum err_code block_iter_next(
 
 /* ---- small records ---- */
 
+static struct table *other_index(struct block *b)
+{
+	return b->index == b->rollups ? block_spare(b, NULL) : b->rollups;
+}
+
 enum err_code index_get(struct block *b, struct str key, struct buf *out, struct err *err)
 {
 	size_t start = out->len;
-	enum err_code rc = table_get(b->rollups, key, out, err), again;
-	struct table *spare;
+	enum err_code rc = table_get(b->index, key, out, err), again;
+	struct table *other;
 
-	if (rc != ERR_CORRUPT || !(spare = block_spare(b, NULL)))
+	if (rc != ERR_CORRUPT || !(other = other_index(b)))
 		return rc;
 	out->len = start;
-	again = table_get(spare, key, out, NULL);
+	again = table_get(other, key, out, NULL);
 	return again == ERR_OK || again == ERR_NOT_FOUND ? again : rc;
 }
 
@@ -110,7 +115,7 @@ enum err_code index_iter_open(
 	buf_add_str(&it->from, prefix);
 	if (buf_failed(&it->from))
 		return err_nomem(err, "block");
-	if ((rc = block_iter_open(&it->it, b->rollups, false, err)))
+	if ((rc = block_iter_open(&it->it, b->index, false, err)))
 		index_iter_close(it);
 	else
 		block_iter_seek(&it->it, prefix, prefix.len);
@@ -127,13 +132,13 @@ enum err_code index_iter_next(
 	struct index_iter *it, struct str *key, struct str *value, struct err *err)
 {
 	enum err_code rc = block_iter_next(&it->it, key, value, err);
-	struct table *spare;
+	struct table *other;
 
-	/* If rollups.ldb is damaged, the walk goes on in `spare`, behind the last key. */
-	if (rc == ERR_CORRUPT && !it->spare && (spare = block_spare(it->b, NULL))) {
-		it->spare = true;
+	/* If the table is damaged, the walk goes on in the other, behind the last key. */
+	if (rc == ERR_CORRUPT && !it->other && (other = other_index(it->b))) {
+		it->other = true;
 		block_iter_close(&it->it);
-		if ((rc = block_iter_open(&it->it, spare, false, err)))
+		if ((rc = block_iter_open(&it->it, other, false, err)))
 			return rc;
 		block_iter_seek(&it->it, buf_str(&it->from), it->prefix);
 		rc = block_iter_next(&it->it, key, value, err);
@@ -287,11 +292,21 @@ void block_rollups_close(struct block_rollups *it)
 	free(it);
 }
 
+static const enum block_key_kind letters[] = { KEY_ROLLUP_SERIES, KEY_ROLLUP_GROUP, KEY_FUNCTIONS };
+
+void block_rollups_expect(struct block *b, enum rollup_kind kind, uint32_t id, uint32_t level,
+	int64_t from_ns, int64_t to_ns)
+{
+	struct block_key from = block_key_rollup(letters[kind], id, level, from_ns < 0 ? 0 : from_ns);
+	struct block_key to = block_key_rollup(letters[kind], id, level, to_ns < 0 ? 0 : to_ns);
+
+	if (from_ns < to_ns)
+		table_expect(b->rollups, block_key_str(&from), block_key_str(&to), 1);
+}
+
 void block_rollups_seek(struct block_rollups *it, enum rollup_kind kind, uint32_t id,
 	uint32_t level, int64_t from_ns, int64_t to_ns)
 {
-	static const enum block_key_kind letters[] = { KEY_ROLLUP_SERIES, KEY_ROLLUP_GROUP,
-		KEY_FUNCTIONS };
 	enum block_key_kind letter = letters[kind];
 	struct block_key key;
 	uint32_t first, n;

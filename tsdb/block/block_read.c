@@ -23,7 +23,7 @@ static enum err_code open_table(struct block *b, const char *name, struct str en
 
 /* ---- whose files they are ---- */
 
-static enum err_code check_ulid(
+enum err_code block_check_ulid(
 	const struct block *b, const char *name, const struct ulid *of, struct err *err)
 {
 	const struct ulid *want = b->meta.ulid.text[0] ? &b->meta.ulid : &b->named;
@@ -44,7 +44,8 @@ static enum err_code open_spare(struct block *b, struct err *err)
 	mutex_assert_held(&b->lock);
 	if ((rc = open_table(b, "spare", STR(""), &t, &bytes, NULL, err)))
 		return rc;
-	if ((rc = block_identity_get(t, "spare", &of, err)) || (rc = check_ulid(b, "spare", &of, err)))
+	if ((rc = block_identity_get(t, "spare", &of, err)) ||
+		(rc = block_check_ulid(b, "spare", &of, err)))
 		table_close(t);
 	else
 		b->spare = t;
@@ -84,13 +85,12 @@ static enum err_code parse_meta(
 
 	if (rc)
 		return err_wrap(err, rc, "%s/%s", b->dir, where);
-	if (!(rc = check_ulid(b, where, &meta.ulid, err)))
+	if (!(rc = block_check_ulid(b, where, &meta.ulid, err)))
 		b->meta = meta;
 	return rc;
 }
 
-static enum err_code meta_from_table(
-	struct block *b, struct table *t, const char *where, struct err *err)
+enum err_code block_meta_from(struct block *b, struct table *t, const char *where, struct err *err)
 {
 	struct block_key key = { .at = { KEY_META }, .len = 1 };
 	struct buf text = { 0 };
@@ -110,12 +110,12 @@ static enum err_code meta_from_rollups(struct block *b, struct err *err)
 
 	if ((rc = open_table(b, "rollups.ldb", STR(""), &t, &bytes, NULL, err)))
 		return rc;
-	rc = meta_from_table(b, t, "rollups.ldb", err);
+	rc = block_meta_from(b, t, "rollups.ldb", err);
 	table_close(t);
 	return rc;
 }
 
-static enum err_code load_meta(struct block *b, struct err *damaged, struct err *err)
+enum err_code block_load_meta(struct block *b, struct err *damaged, struct err *err)
 {
 	char *path = block_path(&b->arena, b->dir, "meta.json");
 	struct buf text = { 0 };
@@ -133,7 +133,7 @@ static enum err_code load_meta(struct block *b, struct err *damaged, struct err 
 		return ERR_OK;
 	if (rc == ERR_NOMEM || rc == ERR_UNSUPPORTED || range_unreachable(rc))
 		goto fail;
-	if ((spare = block_spare(b, NULL)) && meta_from_table(b, spare, "spare", NULL) == ERR_OK)
+	if ((spare = block_spare(b, NULL)) && block_meta_from(b, spare, "spare", NULL) == ERR_OK)
 		goto made_up;
 	if (meta_from_rollups(b, NULL) == ERR_OK)
 		goto made_up;
@@ -148,7 +148,7 @@ made_up:
 /* ---- opening ---- */
 
 /* The end of a table, kept in `spare`. */
-static enum err_code spare_end(struct block *b, const char *name, struct buf *out, struct err *err)
+enum err_code block_spare_end(struct block *b, const char *name, struct buf *out, struct err *err)
 {
 	struct table *spare = block_spare(b, err);
 	struct buf key = { 0 };
@@ -177,7 +177,7 @@ static enum err_code open_by_spare(struct block *b, const char *name, struct str
 	if ((rc = open_table(b, name, end, t, bytes, &differ, err)))
 		return rc;
 	if (!has_end && !(rc = block_identity_get(*t, name, &of, err)))
-		return check_ulid(b, name, &of, err);
+		return block_check_ulid(b, name, &of, err);
 	return rc ? rc : differ.code;
 }
 
@@ -193,8 +193,8 @@ static enum err_code open_checked(struct block *b, const char *name, struct tabl
 	if (!(rc = open_table(b, name, STR(""), &t, bytes, NULL, &why)))
 		rc = block_identity_get(t, name, &of, &why);
 	if (!rc) {
-		rc = check_ulid(b, name, &of, &why);
-	} else if (rc == ERR_CORRUPT && spare_end(b, name, &end, NULL) == ERR_OK &&
+		rc = block_check_ulid(b, name, &of, &why);
+	} else if (rc == ERR_CORRUPT && block_spare_end(b, name, &end, NULL) == ERR_OK &&
 		!(rc = open_by_spare(b, name, buf_str(&end), &t, bytes, NULL))) {
 		note(damaged, &why);
 	}
@@ -238,7 +238,7 @@ static enum err_code open_rows(struct block *b, struct err *damaged, struct err 
 	return ERR_OK;
 }
 
-static enum err_code load_partitions(struct block *b, struct err *err)
+enum err_code block_load_partitions(struct block *b, struct err *err)
 {
 	struct block_key from = { .at = { KEY_PARTITION }, .len = 1 };
 	struct str key, value;
@@ -279,18 +279,20 @@ static enum err_code load(struct block *b, struct err *damaged, struct err *err)
 	uint64_t bytes = 0;
 	enum err_code rc;
 
-	if ((rc = load_meta(b, damaged, err)))
+	if ((rc = block_load_meta(b, damaged, err)))
 		return rc;
 	if ((rc = open_checked(b, "rollups.ldb", &b->rollups, &bytes, damaged, err)))
 		return rc;
+	b->index = b->rollups;
 	check_size(b, "rollups.ldb", bytes, &b->meta.rollups_file, damaged);
-	if ((rc = load_partitions(b, err)))
+	if ((rc = block_load_partitions(b, err)))
 		return rc;
 	return open_rows(b, damaged, err);
 }
 
-enum err_code block_open(const char *dir, struct range_source *from, struct store_cache *cache,
-	struct block **out, struct err *damaged, struct err *err)
+static enum err_code open_block(const char *dir, struct range_source *from,
+	const struct block_known *known, struct store_cache *cache, struct block **out,
+	struct err *damaged, struct err *err)
 {
 	struct block *b = calloc(1, sizeof(*b));
 	enum err_code rc;
@@ -309,13 +311,29 @@ enum err_code block_open(const char *dir, struct range_source *from, struct stor
 	}
 	if (!ulid_parse(str_base_name(str_of(dir)), &b->named))
 		b->named.text[0] = '\0';
-	if ((rc = load(b, damaged, err)))
+	rc = known ? block_load_known(b, known, damaged, err) : ERR_NOT_FOUND;
+	if (rc == ERR_NOT_FOUND)
+		rc = load(b, damaged, err);
+	if (rc)
 		goto fail;
 	*out = b;
 	return ERR_OK;
 fail:
 	block_close(b);
 	return err_wrap(err, rc, "open block");
+}
+
+enum err_code block_open(const char *dir, struct range_source *from, struct store_cache *cache,
+	struct block **out, struct err *damaged, struct err *err)
+{
+	return open_block(dir, from, NULL, cache, out, damaged, err);
+}
+
+enum err_code block_open_known(const char *dir, struct range_source *from,
+	const struct block_known *known, struct store_cache *cache, struct block **out,
+	struct err *damaged, struct err *err)
+{
+	return open_block(dir, from, known, cache, out, damaged, err);
 }
 
 void block_close(struct block *b)
@@ -367,6 +385,17 @@ const struct block_partition *block_partition(const struct block *b, uint32_t sl
 {
 	assert(slot < b->meta.partitions);
 	return &b->slots[slot].p;
+}
+
+bool block_slot_has_any(const struct block *b, uint32_t slot, const struct bits *series)
+{
+	const struct block_slot *s = &b->slots[slot];
+
+	assert(slot < b->meta.partitions);
+	for (uint32_t id = s->first; id < s->first + s->n; id++)
+		if (bits_get(series, id))
+			return true;
+	return false;
 }
 
 enum err_code block_sample_keys(

@@ -45,20 +45,41 @@ static enum err_code load_kind(struct block *b, struct block_iter *it, struct sy
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
+static const enum sym_kind names[] = { SYM_STRING, SYM_MAPPING, SYM_FUNCTION, SYM_LABEL_SET,
+	SYM_HEADER };
+static const enum sym_kind stacks[] = { SYM_LOCATION, SYM_NODE };
+
+static const enum sym_kind *kinds_of(enum block_stage stage, size_t *n)
+{
+	assert(stage == BLOCK_NAMES || stage == BLOCK_STACKS);
+	*n = stage == BLOCK_NAMES ? sizeof(names) / sizeof(names[0]) :
+								sizeof(stacks) / sizeof(stacks[0]);
+	return stage == BLOCK_NAMES ? names : stacks;
+}
+
+void block_symbols_expect(struct block *b, uint32_t slot, enum block_stage stage)
+{
+	size_t n;
+	const enum sym_kind *kinds = kinds_of(stage, &n);
+
+	for (size_t i = 0; i < n && slot < b->meta.partitions; i++) {
+		struct block_key from = block_key_symbols(slot, kinds[i], 0);
+		struct block_key to = block_key_symbols(slot, kinds[i] + 1, 0);
+
+		table_expect(b->rollups, block_key_str(&from), block_key_str(&to), 0);
+	}
+}
+
 enum err_code block_load_symbols(struct block *b, uint32_t slot, struct partition *p,
 	enum block_stage stage, uint64_t *lost, struct err *err)
 {
-	static const enum sym_kind names[] = { SYM_STRING, SYM_MAPPING, SYM_FUNCTION, SYM_LABEL_SET,
-		SYM_HEADER };
-	static const enum sym_kind stacks[] = { SYM_LOCATION, SYM_NODE };
-	const enum sym_kind *kinds = stage == BLOCK_NAMES ? names : stacks;
-	size_t n = stage == BLOCK_NAMES ? 5 : 2;
+	size_t n;
+	const enum sym_kind *kinds = kinds_of(stage, &n);
 	struct symbol_page page = { 0 };
 	struct block_iter it;
 	struct err why = { 0 };
 	enum err_code rc;
 
-	assert(stage == BLOCK_NAMES || stage == BLOCK_STACKS);
 	*lost = 0;
 	if (slot >= b->meta.partitions)
 		return err_set(err, ERR_NOT_FOUND, "block %s has no partition %" PRIu32, b->dir, slot);

@@ -177,6 +177,7 @@ enum err_code remote_open_block(struct db *db, const char *key, const char *stub
 	const struct remote_block *of, struct db_block **out, struct err *err)
 {
 	struct db_block *b = calloc(1, sizeof(*b));
+	struct block_known known;
 	struct err damaged = { 0 };
 	enum err_code rc;
 
@@ -191,8 +192,11 @@ enum err_code remote_open_block(struct db *db, const char *key, const char *stub
 	if (of) {
 		b->place.meta_changed = of->meta_changed;
 		b->place.meta_hash = of->meta.hash;
+		known = (struct block_known){ of->spare, of->meta, of->meta_changed };
 	}
-	if ((rc = block_open(key, &b->place.source, db->cache, &b->block, &damaged, err)))
+	if ((rc = of ? block_open_known(
+					   key, &b->place.source, &known, db->cache, &b->block, &damaged, err) :
+				   block_open(key, &b->place.source, db->cache, &b->block, &damaged, err)))
 		goto fail;
 	if (of &&
 		(strcmp(block_meta(b->block)->ulid.text, of->ulid.text) != 0 ||

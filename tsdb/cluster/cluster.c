@@ -327,21 +327,50 @@ static void work(void *ctx)
 
 /* ---- the cluster ---- */
 
-/* There may be shards that nobody knows of. */
-static void tell_list(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to)
+/* There may be shards that nobody knows of. The lock is held. */
+static void tell_list(const struct cluster *c, db_warn_fn warn, void *to)
 {
-	struct cluster *c = ctx;
 	struct buf text = { 0 };
 
-	mutex_lock(&c->lock);
-	if (!c->listed || c->list_failed.code) {
-		buf_printf(&text, "shards may be missing: they cannot be listed%s%s%c",
-			c->list_failed.code ? ": " : " yet", c->list_failed.code ? c->list_failed.msg : "",
-			'\0');
-		warn(to, buf_failed(&text) ? "shards may be missing" : text.ptr);
-	}
-	mutex_unlock(&c->lock);
+	mutex_assert_held(&c->lock);
+	if (c->listed && !c->list_failed.code)
+		return;
+	buf_printf(&text, "shards may be missing: they cannot be listed%s%s%c",
+		c->list_failed.code ? ": " : " yet", c->list_failed.code ? c->list_failed.msg : "", '\0');
+	warn(to, buf_failed(&text) ? "shards may be missing" : text.ptr);
 	buf_release(&text);
+}
+
+/* Those that are not in the union yet: their first round is not over. The lock is held. */
+static void tell_unread(const struct cluster *c, db_warn_fn warn, void *to)
+{
+	const char *first = NULL;
+	struct buf text = { 0 };
+	size_t n = 0;
+
+	mutex_assert_held(&c->lock);
+	for (size_t i = 0; i < c->n; i++) {
+		if (c->shards[i]->own || c->shards[i]->rounds)
+			continue;
+		first = first ? first : c->shards[i]->name;
+		n++;
+	}
+	if (!n)
+		return;
+	buf_printf(&text, "shards are missing that are not read yet: %zu of %zu, the first is %s%c", n,
+		c->n, first, '\0');
+	warn(to, buf_failed(&text) ? "shards are missing" : text.ptr);
+	buf_release(&text);
+}
+
+static void tell_missing(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to)
+{
+	struct cluster *c = ctx;
+
+	mutex_lock(&c->lock);
+	tell_list(c, warn, to);
+	tell_unread(c, warn, to);
+	mutex_unlock(&c->lock);
 }
 
 enum err_code cluster_open(const struct cluster_options *o, struct cluster **out, struct err *err)
@@ -364,7 +393,7 @@ enum err_code cluster_open(const struct cluster_options *o, struct cluster **out
 	cond_init(&c->due);
 	cond_init(&c->done);
 	if (!(rc = db_union_open(&c->db, err)))
-		db_union_tell(c->db, tell_list, c);
+		db_union_tell(c->db, tell_missing, c);
 	for (unsigned i = 0; i < c->o.workers && !rc; i++)
 		rc = thread_start(&c->workers[i], "cluster", work, c, err);
 	if (rc) {

@@ -199,6 +199,18 @@ enum err_code partition_need_block(struct db *db, struct partition *p, struct db
 	return rc;
 }
 
+bool partition_has_block(struct partition *p, const struct db_block *b, enum block_stage stage)
+{
+	const struct partition_source *s;
+	bool has;
+
+	mutex_lock(&p->lock);
+	s = partition_source_of(p, b->number);
+	has = s ? s->stage >= (uint32_t)stage : resident_of(p)->complete;
+	mutex_unlock(&p->lock);
+	return has;
+}
+
 struct completing {
 	struct db *db;
 	struct partition *p;

@@ -37,6 +37,8 @@ MUST_CHECK enum err_code partition_need_window(
 struct db_block;
 MUST_CHECK enum err_code partition_need_block(struct db *db, struct partition *p,
 	struct db_block *b, uint32_t slot, enum block_stage stage, struct err *err);
+/* True: nothing of the block's symbols up to the stage would be read. */
+bool partition_has_block(struct partition *p, const struct db_block *b, enum block_stage stage);
 /* A new epoch that only the caller uses: for joining blocks of several epochs. */
 MUST_CHECK enum err_code partition_new_epoch(
 	struct db *db, const struct partition *like, struct partition **out, struct err *err);

@@ -242,6 +242,15 @@ MUST_CHECK enum err_code db_estimate(struct db_querier *q, const struct db_serie
 	size_t n, const struct profile_type *type, int64_t min_ns, int64_t max_ns, enum sum_pick pick,
 	enum sum_wish wish, struct sum_estimate *out, struct err *err);
 
+/*
+ * Sums of a window over these series will be made soon: blocks in a bucket can begin to read. Told
+ * for all sums that are coming, part by part, so that what lies side by side is one request.
+ */
+enum sum_part { SUM_NO_PART, SUM_RECORDS, SUM_STACKS, SUM_ROWS, SUM_PARTS };
+bool db_querier_is_far(const struct db_querier *q); /* it has blocks in a bucket */
+void db_sum_expect(struct db_querier *q, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, enum sum_wish wish, enum sum_part part);
+
 /* One row, decoded; arrays belong to the iterator until its next step. */
 struct db_row {
 	int64_t ts_ns, interval_ns;

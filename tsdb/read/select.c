@@ -2,6 +2,8 @@
 
 #include "base/array.h"
 
+#include "tsdb/catalog/residents.h"
+#include "tsdb/head/epochs.h"
 #include "tsdb/read/select_internal.h"
 
 /*
@@ -338,6 +340,27 @@ static enum err_code look_in_block(
 	return rc;
 }
 
+/* Names of all jobs are loaded one after the other: of a bucket, all that is near in one request.
+ */
+static void expect_names(struct querier_source *s, const struct bits *ids)
+{
+	const struct block_partition *of;
+	struct partition *p;
+	bool has;
+
+	for (uint32_t slot = 0; slot < block_partitions_n(s->b->block); slot++) {
+		if ((s->need && s->need[slot]) || !block_slot_has_any(s->b->block, slot, ids))
+			continue;
+		of = block_partition(s->b->block, slot);
+		if (partition_pin(s->db, of->name, of->id, of->epoch, &p, NULL))
+			continue; /* who reads is told */
+		has = partition_has_block(p, s->b, BLOCK_NAMES);
+		partition_unpin(s->db, p);
+		if (!has)
+			block_symbols_expect(s->b->block, slot, BLOCK_NAMES);
+	}
+}
+
 static enum err_code select_block(struct selecting *x, uint32_t source, struct err *err)
 {
 	struct querier_source *s = &x->q->sources[source];
@@ -355,6 +378,8 @@ static enum err_code select_block(struct selecting *x, uint32_t source, struct e
 		why = keys.err;
 	if (rc)
 		err_copy(err, &why);
+	if (!rc && s->b->remote && (x->kinds & DB_PROFILES))
+		expect_names(s, &ids);
 	if (!rc)
 		rc = select_ids(x, source, &ids, look_in_block, err);
 	bits_release(&ids);

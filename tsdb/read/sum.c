@@ -468,7 +468,7 @@ static enum err_code sum_sources(struct summing *t, const struct db_series *cons
 		size_t ids_n = 0;
 
 		s = &v[k];
-		if (s->min_ns >= max_ns || s->max_ns <= min_ns)
+		if (s->min_ns >= max_ns || s->max_ns <= min_ns || (t->expect && !(s->b && s->b->remote)))
 			continue;
 		if ((rc = sum_canceled(t, err)) || (rc = sum_places(x, series, n, k, &ids_n, err)))
 			break;
@@ -536,4 +536,27 @@ enum err_code db_sum_functions(struct db_querier *q, const struct db_series *con
 	};
 
 	return sum(&t, series, n, min_ns, max_ns, err);
+}
+
+/* ---- what is coming ---- */
+
+bool db_querier_is_far(const struct db_querier *q)
+{
+	for (size_t i = 0; i < q->sources_n; i++)
+		if (q->sources[i].b && q->sources[i].b->remote)
+			return true;
+	return false;
+}
+
+void db_sum_expect(struct db_querier *q, const struct db_series *const *series, size_t n,
+	int64_t min_ns, int64_t max_ns, enum sum_wish wish, enum sum_part part)
+{
+	struct summing t = { .q = q, .expect = part, .wish = wish };
+	struct err err;
+
+	min_ns = min_ns < q->min_ns ? q->min_ns : min_ns;
+	max_ns = max_ns > q->max_ns ? q->max_ns : max_ns;
+	if (!n || min_ns >= max_ns || sum_scratch_of(q, &t.x, &err))
+		return;
+	(void)!sum_sources(&t, series, n, min_ns, max_ns, &err); /* who reads is told */
 }

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "tsdb/head/epochs.h"
 #include "tsdb/read/sum_internal.h"
 #include "tsdb/rollup/cascade.h"
 
@@ -73,11 +74,9 @@ static enum err_code place_of(struct summing *t, struct querier_source *s, uint3
 	if (!*places && !(*places = calloc(series, sizeof(**places))))
 		return err_nomem(err, "sum");
 	if (!(*places)[id].group_n && (rc = read_place(t, s, id, *places, &why))) {
-		if (rc == ERR_CORRUPT) {
+		if (rc == ERR_CORRUPT && !t->expect)
 			querier_warn(t->q, s, &why);
-			return ERR_OK;
-		}
-		return err_copy(err, &why);
+		return rc == ERR_CORRUPT ? ERR_OK : err_copy(err, &why);
 	}
 	*out = &(*places)[id];
 	return ERR_OK;
@@ -128,9 +127,33 @@ static enum err_code add_series(
 	return err_copy(err, &why);
 }
 
+static void expect_stacks(struct summed *b)
+{
+	const struct querier_source *s = b->s;
+
+	if (b->t->wish == SUM_TOTALS || b->no_stacks || !s->need || !s->need[b->slot] ||
+		partition_has_block(s->need[b->slot], s->b, BLOCK_STACKS))
+		return;
+	block_symbols_expect(s->b->block, b->slot, BLOCK_STACKS);
+	b->no_stacks = true; /* once is enough */
+}
+
+static enum err_code expect_raw(
+	struct summed *b, const struct unit *u, int64_t min_ns, int64_t max_ns)
+{
+	if (b->raw && b->t->expect == SUM_STACKS)
+		expect_stacks(b);
+	if (b->raw && b->t->expect == SUM_ROWS)
+		block_chunks_expect(b->s->b->block, u->first, u->n, min_ns, max_ns);
+	return ERR_OK;
+}
+
 static enum err_code add_raw(
 	struct summed *b, const struct unit *u, int64_t min_ns, int64_t max_ns, struct err *err)
 {
+	if (b->t->expect)
+		return expect_raw(b, u, min_ns, max_ns);
+
 	bool usable = true;
 	enum err_code rc = b->raw ? need_stacks(b, &usable, err) : ERR_OK;
 
@@ -243,9 +266,25 @@ static enum err_code add_functions(struct summed *b, const struct unit *u, int l
 	return add_records(b, u, level, from_ns, to_ns, err);
 }
 
+static enum err_code expect_whole(
+	struct summed *b, const struct unit *u, int level, int64_t from_ns, int64_t to_ns)
+{
+	bool functions = b->t->wish == SUM_FUNCTIONS && u->whole;
+	enum rollup_kind kind = functions ? ROLLUP_FUNCTIONS : u->n > 1 ? ROLLUP_GROUP : ROLLUP_SERIES;
+
+	if (b->t->expect == SUM_STACKS && !functions)
+		expect_stacks(b);
+	if (b->t->expect == SUM_RECORDS)
+		block_rollups_expect(b->s->b->block, kind, kind == ROLLUP_SERIES ? u->first : u->group,
+			(uint32_t)level, from_ns, to_ns);
+	return ERR_OK;
+}
+
 static enum err_code add_whole(struct summed *b, const struct unit *u, int level, int64_t from_ns,
 	int64_t to_ns, struct err *err)
 {
+	if (b->t->expect)
+		return expect_whole(b, u, level, from_ns, to_ns);
 	return b->t->functions && u->whole ? add_functions(b, u, level, from_ns, to_ns, err) :
 										 add_records(b, u, level, from_ns, to_ns, err);
 }
@@ -307,6 +346,8 @@ static enum err_code add_touched(
 
 	if (!is_finest(b, level))
 		return add_finer(b, u, level, step_ns, end_ns, err);
+	if (b->t->expect)
+		return ERR_OK;
 	if ((rc = look_at_record(b, u, level, step_ns, &part, err)))
 		return rc;
 	if (part == DELETED_NONE)
@@ -354,6 +395,8 @@ static void tell_whole_steps(struct summed *b, int level)
 	struct buf until = { 0 }, step = { 0 };
 	int64_t max_ns = b->max_ns;
 
+	if (b->t->expect)
+		return;
 	for (size_t i = 0; i < q->sources_n; i++)
 		if (q->sources[i].b && !block_has_raw(q->sources[i].b->block) &&
 			q->sources[i].max_ns > max_ns)
@@ -422,6 +465,8 @@ static enum err_code open_block(struct summed *b, struct summing *t, struct quer
 	if (!place)
 		return ERR_OK;
 	b->slot = place->slot;
+	if ((*found = t->expect != SUM_NO_PART))
+		return ERR_OK;
 	rc = querier_partition(t->q, s, place->slot, t->acc != NULL && !t->functions, &t->p, err);
 	*found = rc == ERR_OK;
 	return rc == ERR_CORRUPT || rc == ERR_EXISTS ? ERR_OK : rc;

@@ -232,6 +232,24 @@ static void submit_expected(struct remote_reader *x)
 	x->expected_first = x->expected_end = 0;
 }
 
+static bool in_job(const struct remote *r, const struct object *o, uint32_t number)
+{
+	for (const struct job *j = r->jobs; j; j = j->next)
+		if (j->o == o && j->first <= number && number < j->end)
+			return true;
+	return false;
+}
+
+/* The page belongs to what is expected: near enough, and not too much for a request. */
+static bool fits(const struct remote_reader *x, uint32_t number)
+{
+	uint32_t first = x->expected_first, end = x->expected_end;
+
+	if (number < first)
+		return first - number <= GAP_PAGES && end - number <= FETCH_PAGES_MAX;
+	return end && number <= end + GAP_PAGES && number - first < FETCH_PAGES_MAX;
+}
+
 void pages_expect(struct remote_reader *x, uint64_t offset, uint64_t n)
 {
 	struct remote *r = x->remote;
@@ -246,13 +264,15 @@ void pages_expect(struct remote_reader *x, uint64_t offset, uint64_t n)
 	end = (uint32_t)((offset + n - 1) / REMOTE_PAGE_BYTES) + 1;
 	mutex_lock(&r->lock);
 	for (; first < end; first++) { /* each turn takes a page */
-		if (page_find(r, x->o, first) || cache_has(r->cache, x->o->id, first))
+		if (page_find(r, x->o, first) || cache_has(r->cache, x->o->id, first) ||
+			in_job(r, x->o, first))
 			continue;
-		if (x->expected_end == 0 || first < x->expected_first ||
-			first > x->expected_end + GAP_PAGES || first - x->expected_first >= FETCH_PAGES_MAX) {
+		if (!fits(x, first)) {
 			submit_expected(x);
 			x->expected_first = first;
 		}
+		if (first < x->expected_first)
+			x->expected_first = first;
 		if (first >= x->expected_end)
 			x->expected_end = first + 1;
 		if (r->expected_bytes >= EXPECTED_BYTES_MAX)

@@ -9,6 +9,7 @@
  */
 extern "C" {
 #include "tsdb/store/table.h"
+#include "base/thread.h"
 #include "tsdb/store/table_end.h"
 }
 
@@ -16,6 +17,7 @@ extern "C" {
 #include <inttypes.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <new>
 #include <string>
 
@@ -61,6 +63,12 @@ struct table_file final : leveldb::RandomAccessFile {
 
 	struct range_reader *r;
 	struct tail tail = {};
+	struct table *of = nullptr;
+	struct table_guard guard = {};
+	mutable std::atomic<bool> passed{ true }; /* the guard; else guarded by lock, as what follows */
+	mutable struct mutex lock;
+	mutable enum err_code refused = ERR_OK; /* for good */
+	mutable struct err why = {};
 };
 
 struct table {
@@ -86,6 +94,30 @@ static leveldb::Status read_status(enum err_code rc, const struct err *why)
 							   leveldb::Status::IOError(why->msg);
 }
 
+static thread_local const struct table_file *asking; /* the guard of this one */
+
+/* Once; others wait for the answer. If the key is not on the page at 0, LevelDB looks for it on the
+ * next one. */
+static enum err_code ask_guard(const struct table_file *f, struct err *err)
+{
+	enum err_code rc;
+
+	if (asking == f)
+		return err_set(err, ERR_CORRUPT, "%s: does not say whose it is", f->r->name);
+	mutex_lock(&f->lock);
+	asking = f;
+	if (!(rc = f->refused) && !f->passed.load() &&
+		(rc = f->guard.fn(f->guard.ctx, f->of, &f->why)) && !range_unreachable(rc))
+		f->refused = rc;
+	asking = nullptr;
+	if (rc)
+		err_copy(err, &f->why);
+	else
+		f->passed.store(true);
+	mutex_unlock(&f->lock);
+	return rc;
+}
+
 leveldb::Status table_file::Read(
 	uint64_t offset, size_t n, leveldb::Slice *result, char *scratch) const
 {
@@ -98,6 +130,9 @@ leveldb::Status table_file::Read(
 		*result = leveldb::Slice(tail.ptr + (offset - tail.at), n);
 		return leveldb::Status::OK();
 	}
+	/* The guard itself reads the page at 0. */
+	if (offset && !passed.load(std::memory_order_acquire) && (rc = ask_guard(this, &err)))
+		return read_status(rc, &err);
 	if ((rc = r->ops->read(r, offset, n, scratch, &err)))
 		return read_status(rc, &err);
 	if (n < TABLE_TRAILER_BYTES || scratch[n - TABLE_TRAILER_BYTES] != 0)
@@ -212,6 +247,7 @@ enum err_code table_open(struct range_reader *r, struct str spare, struct store_
 		return rc;
 	}
 	t->r = t->file.r = r;
+	mutex_init(&t->file.lock);
 	if (!(rc = read_tail(r, &t->file.tail, &own)))
 		rc = start(t, cache, &own);
 	if (rc == ERR_NOMEM || range_unreachable(rc)) {
@@ -229,12 +265,62 @@ enum err_code table_open(struct range_reader *r, struct str spare, struct store_
 	return ERR_OK;
 }
 
+enum err_code table_open_by_spare(struct range_reader *r, struct str spare,
+	const struct table_guard *guard, struct store_cache *cache, struct table **out, struct err *err)
+{
+	struct table *t = new (std::nothrow) table;
+	struct str copy;
+	uint64_t bytes;
+	enum err_code rc;
+
+	if (!t) {
+		rc = err_nomem(err, r->name);
+		range_close(r);
+		return rc;
+	}
+	t->r = t->file.r = r;
+	mutex_init(&t->file.lock);
+	t->file.of = t;
+	if (!table_spare_read(spare, &copy, &bytes) || bytes != r->bytes) {
+		rc = err_set(err, ERR_CORRUPT, "%s: the copy of its index page is not its", r->name);
+	} else if (!(t->file.tail.ptr = (char *)malloc(copy.len))) {
+		rc = err_nomem(err, r->name);
+	} else {
+		t->file.tail.len = copy.len;
+		t->file.tail.at = bytes - copy.len;
+		memcpy(t->file.tail.ptr, copy.ptr, copy.len);
+		rc = start(t, cache, err);
+	}
+	if (rc) {
+		table_close(t);
+		return rc;
+	}
+	if (guard) {
+		t->file.guard = *guard;
+		t->file.passed.store(false);
+	}
+	*out = t;
+	return ERR_OK;
+}
+
+enum err_code table_check_end(const struct table *t, struct err *err)
+{
+	struct tail own = {};
+	enum err_code rc = read_tail(t->r, &own, err);
+
+	if (!rc && (own.len != t->file.tail.len || memcmp(own.ptr, t->file.tail.ptr, own.len) != 0))
+		rc = err_set(err, ERR_CORRUPT, "%s: its index page and the copy of it differ", t->r->name);
+	free(own.ptr);
+	return rc;
+}
+
 void table_close(struct table *t)
 {
 	if (!t)
 		return;
 	delete t->ldb;
 	free(t->file.tail.ptr);
+	mutex_destroy(&t->file.lock);
 	range_close(t->r);
 	delete t;
 }

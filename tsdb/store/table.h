@@ -38,6 +38,22 @@ struct table_writer;
  */
 MUST_CHECK enum err_code table_open(struct range_reader *r, struct str spare,
 	struct store_cache *cache, struct table **out, struct err *damaged, struct err *err);
+
+/*
+ * The same without a read: the end is the spare's, which is of a table of r->bytes bytes, else
+ * ERR_CORRUPT. Whose table it is is asked before the first page behind the page at 0 is read: if fn
+ * fails, so does each read, and after ERR_UNAVAILABLE the next one asks again. fn may read what the
+ * page at 0 has. NULL: nobody asks.
+ */
+struct table_guard {
+	enum err_code (*fn)(void *ctx, struct table *t, struct err *err);
+	void *ctx;
+};
+MUST_CHECK enum err_code table_open_by_spare(struct range_reader *r, struct str spare,
+	const struct table_guard *guard, struct store_cache *cache, struct table **out,
+	struct err *err);
+/* The end in the file is read and compared with the one in use. ERR_CORRUPT: they differ. */
+MUST_CHECK enum err_code table_check_end(const struct table *t, struct err *err);
 void table_close(struct table *t); /* NULL is fine */
 
 /* NULL: out of memory. scan: pages are read once and not kept in the cache. */

@@ -45,7 +45,9 @@ static void list(struct town *t, struct follower *f)
 			.ulid = far_ulid(key),
 			.min_ns = v[i].min_ns,
 			.max_ns = v[i].max_ns,
+			.rows = file_of(arena_printf(&t->f.arena, "%s/rows.ldb", dir)),
 			.rollups = file_of(arena_printf(&t->f.arena, "%s/rollups.ldb", dir)),
+			.spare = file_of(arena_printf(&t->f.arena, "%s/spare", dir)),
 			.meta = file_of(arena_printf(&t->f.arena, "%s/meta.json", dir)),
 			.deleted = file_of(deleted) };
 		if (r->deleted.bytes)

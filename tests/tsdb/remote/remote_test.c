@@ -122,6 +122,29 @@ TEST(what_is_expected_is_read_in_the_background_together)
 	remote_world_stop();
 }
 
+/* In whatever order: what is near is one request. */
+TEST(what_is_expected_from_the_back_is_read_together)
+{
+	struct range_reader *r;
+	struct remote_status s;
+
+	REQUIRE(remote_world(300));
+	REQUIRE(open_object("k", 200, &r));
+	range_expect(r, 30 * PAGE, 10);
+	range_expect(r, 26 * PAGE, 10);
+	range_expect(r, 34 * PAGE, 10);
+	range_expect(r, 22 * PAGE, 10); /* 22 ... 34 */
+	range_expect(r, 30 * PAGE, 10);
+	range_expect(r, 17 * PAGE, 10); /* farther than the gap */
+	CHECK(WAIT_FOR(requests() == 1));
+	remote_status(remote, &s);
+	CHECK_INT(s.request_bytes, 13 * PAGE);
+	CHECK_OK(read_same(r, &bytes, 22 * PAGE, 13 * PAGE, &err), &err);
+	CHECK_INT(requests(), 1);
+	range_close(r);
+	remote_world_stop();
+}
+
 /* More is expected than may be on its way: the rest comes when it is wanted. */
 TEST(expecting_too_much_is_harmless)
 {

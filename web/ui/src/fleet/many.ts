@@ -8,6 +8,8 @@ export interface Many {
 	/** The subject; answers are dropped when it changes. */
 	about: string;
 	data: Record<string, unknown>;
+	/** What the answers lack, by the same keys as `data`. */
+	warnings: Record<string, string[]>;
 	errors: Record<string, ApiError>;
 	/** Questions without an answer yet, by their keys. */
 	waiting: string[];
@@ -16,7 +18,15 @@ export interface Many {
 	tookMs: number;
 }
 
-const NOTHING: Many = { about: "", data: {}, errors: {}, waiting: [], since: null, tookMs: 0 };
+const NOTHING: Many = {
+	about: "",
+	data: {},
+	warnings: {},
+	errors: {},
+	waiting: [],
+	since: null,
+	tookMs: 0,
+};
 
 /**
  * Asks all of `asks` whenever `key` changes; null asks nothing. Older answers about the same subject
@@ -51,7 +61,11 @@ export function useMany(
 		};
 		for (const a of asks)
 			call<unknown>(a.name, a.args, own.signal).then(
-				({ data }) => settle(a.key, (s) => ({ data: { ...s.data, [a.key]: data } })),
+				({ data, warnings }) =>
+					settle(a.key, (s) => ({
+						data: { ...s.data, [a.key]: data },
+						warnings: { ...s.warnings, [a.key]: warnings },
+					})),
 				(error) => settle(a.key, (s) => ({ errors: { ...s.errors, [a.key]: error } })),
 			);
 		return () => own.abort();

@@ -8,7 +8,7 @@ import { type ProfileType, shortTypeName } from "../shared/api";
 import { optionsOf, Select, TextFilter } from "../shared/fields";
 import { useInterval, useNow, useUrl } from "../shared/hooks";
 import { NothingStored } from "../shared/nothingstored";
-import { QueryError } from "../shared/notices";
+import { Notices, QueryError } from "../shared/notices";
 import { type Column, Table } from "../shared/table";
 import { TimePicker } from "../shared/timepicker";
 import {
@@ -356,6 +356,11 @@ function Errors({ fleet }: { fleet: Fleet }) {
 	);
 }
 
+/** Each once: most questions of a window lack the same. */
+function Warnings({ many }: { many: Many }) {
+	return <Notices warnings={[...new Set(Object.values(many.warnings).flat())]} infos={[]} />;
+}
+
 function FleetTable({ fleet, shown, filter }: { fleet: Fleet; shown: Shown; filter: string }) {
 	const { rows, many } = fleet;
 	const { store, location } = useUrl();
@@ -427,6 +432,7 @@ export function Services() {
 			</div>
 			{failed && <QueryError error={failed} sent="" />}
 			<Errors fleet={fleet} />
+			<Warnings many={fleet.many} />
 			{types.answer?.data.length === 0 ? (
 				<NothingStored />
 			) : (
