@@ -255,7 +255,7 @@ export async function bucket(t) {
     note(`${what}: time, local (other: node)`, { ...by('wall'), unit: 'seconds' });
   }
   const by = await inTurn([nodes[0]], nodes, windows[0].params, { rounds: NODE_ROUNDS, clients: NODES, agent });
-  note(`CPU of a query, ${NODES} clients, 1 node (other: ${NODES} nodes)`, { ...by('cpu'), unit: 'seconds' });
+  note(`CPU of it, ${services} x ${pods}, ${NODES} clients, 1 node (other: ${NODES})`, { ...by('cpu'), unit: 'seconds' });
   for (const server of [local, ...nodes]) await server.stop();
   await publishing(t, store, agent);
 }
