@@ -10,7 +10,7 @@ import { api, epitool, request, sleep, until } from '../e2e/lib.mjs';
 import { S3, startCeph } from '../e2e/ceph.mjs';
 import { bucketSection } from '../e2e/shards.mjs';
 import { bytesOf, cpuOf, emptyDirectory, env, fleetFiles, linked, madeDirectory, metrics } from './common.mjs';
-import { bucketUse, cpuOfThread, less, shareOf } from './counters.mjs';
+import { bucketUse, cpuOfThread, kindOfThread, less, shareOf } from './counters.mjs';
 import { endOf, serve } from './storage.mjs';
 import { note, spread } from './report.mjs';
 
@@ -106,12 +106,13 @@ async function cold(t, config, window, blocks) {
 
 /** From exec on an empty directory to the first answer that is right and has no warning. */
 async function fromNothing(t, config, window) {
-  const took = [];
+  const took = [], ready = [], asked = [];
   for (let i = 0; i < COLD_ROUNDS; i++) {
     const began = process.hrtime.bigint();
     const node = await queryNode(t, 'bucket-node', config);
+    let n = 0;
     await until('a right answer', 30, async () => {
-      for (;;) {
+      for (;; n++) {
         const answer = await answerOf(node, window.params).catch(() => undefined);
         if (answer && JSON.stringify(answer) === JSON.stringify(window.right)) return true;
         if (seconds(began) > 60) return false;
@@ -119,9 +120,11 @@ async function fromNothing(t, config, window) {
       }
     });
     took.push(seconds(began));
+    ready.push(node.seconds);
+    asked.push(n + 1);
     await node.stop();
   }
-  return took;
+  note('query node, from an empty directory to a right answer', { ours: took, unit: 'seconds', of: { ready, asked } });
 }
 
 /** CPU and wall seconds of a query: `clients` ask at once, spread over the servers, until all have used ROUND_CPU together. */
@@ -153,12 +156,12 @@ async function inTurn(ours, theirs, params, { rounds, clients, agent }) {
 
 /* ---- publishing ---- */
 
-/** CPU seconds by threads' names, of those that live. */
+/** CPU seconds by kinds of threads, of those that live. */
 function cpuByThread(pid) {
   const by = {};
   for (const tid of readdirSync(`/proc/${pid}/task`)) {
     const of = (file) => readFileSync(`/proc/${pid}/task/${tid}/${file}`, 'utf8');
-    const name = of('comm').trim();
+    const name = kindOfThread(of('comm'));
     by[name] = (by[name] ?? 0) + cpuOfThread(of('schedstat')) / 1e9;
   }
   return by;
@@ -203,10 +206,9 @@ async function publishing(t, store, agent) {
     threads.push(less(cpuByThread(shares.child.pid), by));
     sent += n;
   }
-  const stored = await until('all profiles are in the bucket', 60, async () => {
-    const { shard } = await api(shares, 'status/cluster');
-    return Date.parse(shard.through) / 1000 > Date.now() / 1000 - interval && bytesIn(store, 'pushed/');
-  });
+  const ended = Date.now();
+  await until('all profiles are in the bucket', 60, async () => Date.parse((await api(shares, 'status/cluster')).shard.through) > ended);
+  const stored = await bytesIn(store, 'pushed/');
   note('ingest, CPU a profile (other: and published)', { ours, theirs, unit: 'seconds', of: { rate, interval, sent, threads } });
   note('publishing, its own threads, of the others\' CPU', { ours: threads.map((by) => shareOf(by, PUBLISHING)), unit: '%' });
   note('newest profiles, bytes in the bucket for one in the head', { ours: stored / bytesOf(join(dir, 'data/head')), unit: 'bytes' });
@@ -240,7 +242,7 @@ export async function bucket(t) {
     note(`${window.what}: GETs cold, opening too`, { ours: first.map((u, i) => u.gets + opening[i].gets), unit: 'requests' });
     note(`${window.what}: cold`, { ours: took, unit: 'seconds' });
   }
-  note('query node, from an empty directory to a right answer', { ours: await fromNothing(t, config, windows[0]), unit: 'seconds' });
+  await fromNothing(t, config, windows[0]);
 
   const nodes = await Promise.all(Array.from({ length: NODES }, (_, i) => queryNode(t, `bucket-node-${i}`, config)));
   for (const { what, params, right } of windows) {
@@ -253,7 +255,7 @@ export async function bucket(t) {
     note(`${what}: time, local (other: node)`, { ...by('wall'), unit: 'seconds' });
   }
   const by = await inTurn([nodes[0]], nodes, windows[0].params, { rounds: NODE_ROUNDS, clients: NODES, agent });
-  note(`CPU of a query, ${NODES} clients, 1 node (other: ${NODES} nodes)`, { ...by('cpu'), unit: 'seconds' });
+  note(`CPU of it, ${services} x ${pods}, ${NODES} clients, 1 node (other: ${NODES})`, { ...by('cpu'), unit: 'seconds' });
   for (const server of [local, ...nodes]) await server.stop();
   await publishing(t, store, agent);
 }

@@ -28,6 +28,9 @@ export function cpuOfThread(text) {
   return ns;
 }
 
+/** The name of a thread, or of all of a pool: `web` of `web-12`. */
+export const kindOfThread = (name) => name.trim().replace(/-\d+$/, '');
+
 /** Of CPU by threads' names: percent that those of the list take, of what the others take. */
 export function shareOf(byThread, names) {
   let part = 0, rest = 0;

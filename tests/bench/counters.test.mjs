@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import test from 'node:test';
-import { bucketUse, cpuOfThread, less, metricsOf, shareOf } from './counters.mjs';
+import { bucketUse, cpuOfThread, kindOfThread, less, metricsOf, shareOf } from './counters.mjs';
 
 const PAGE = `# HELP epimetheus_bucket_requests_total Requests to the object store, repeated ones included.
 # TYPE epimetheus_bucket_requests_total counter
@@ -34,6 +34,10 @@ test('CPU of a thread is the first number; other texts are errors', () => {
   assert.equal(cpuOfThread('1234567 890 12\n'), 1234567);
   assert.throws(() => cpuOfThread(''), /not a schedstat/);
   assert.throws(() => cpuOfThread('cpu 1 2'), /not a schedstat/);
+});
+
+test('threads of a pool are one kind', () => {
+  assert.deepEqual(['web-12\n', 'bucket-read-3', 'cluster-publish\n'].map(kindOfThread), ['web', 'bucket-read', 'cluster-publish']);
 });
 
 test('the share of threads is of the others\' CPU, not of all', () => {
