@@ -14,7 +14,7 @@
  * Workers take the shard whose turn is due longest. A shard is worked on by one at a time (busy);
  * who wants to remove it waits for that. The list of shards is a turn like the others.
  */
-#define LIST_EVERY_NS (60 * NS_PER_S)
+#define LIST_NS (60 * NS_PER_S)
 #define WORKERS_MAX 64u
 #define POLL_NS (10 * NS_PER_S)
 #define SHARDS_PREFIX "shards/"
@@ -289,7 +289,7 @@ static void do_list(struct cluster *c)
 	c->listing = false;
 	c->listed = true;
 	c->list_ns = clock_monotonic_ns() +
-		(c->list_failed.code && c->o.poll_ns < LIST_EVERY_NS ? c->o.poll_ns : LIST_EVERY_NS);
+		(c->list_failed.code && c->o.poll_ns < c->o.list_ns ? c->o.poll_ns : c->o.list_ns);
 	cond_broadcast(&c->due);
 }
 
@@ -356,6 +356,8 @@ enum err_code cluster_open(const struct cluster_options *o, struct cluster **out
 	c->o = *o;
 	if (!c->o.poll_ns)
 		c->o.poll_ns = POLL_NS;
+	if (!c->o.list_ns)
+		c->o.list_ns = LIST_NS;
 	if (!c->o.workers)
 		c->o.workers = 8;
 	if (c->o.workers > WORKERS_MAX)

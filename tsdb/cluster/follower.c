@@ -45,6 +45,7 @@ struct follower {
 
 	struct mutex lock; /* guards the rest */
 	struct follower_status is;
+	bool in_part; /* its manifest was not taken over whole */
 	int64_t changed_ns, looked_ns; /* monotonic: the manifest changed; it could be looked at */
 	struct missing *missing;
 	size_t missing_n;
@@ -316,7 +317,8 @@ static void count(struct follower *f, const struct manifest *m)
 	struct follower_status *is = &f->is;
 
 	is->generation = m->generation;
-	is->through_ns = m->through_ns;
+	if (!f->in_part || m->through_ns < is->through_ns)
+		is->through_ns = m->through_ns;
 	is->written_ns = m->written_ns;
 	is->interval_ns = m->interval_ns;
 	is->stopped = m->stopped;
@@ -338,6 +340,8 @@ static void keep(struct round *r)
 	missing_free(f->missing, f->missing_n);
 	f->missing = r->missing;
 	f->missing_n = r->missing_n;
+	if ((f->in_part = r->again))
+		f->is.failed = r->first;
 	count(f, &r->m);
 	mutex_unlock(&f->lock);
 	arena_release(&f->arena);
@@ -403,14 +407,17 @@ static enum err_code look(struct follower *f, struct err *err)
 
 enum err_code follower_round(struct follower *f, struct err *err)
 {
-	enum err_code rc = look(f, err);
+	enum err_code rc;
 	struct db_status s;
 	bool was;
 
+	mutex_lock(&f->lock);
+	was = f->is.failed.code != ERR_OK;
+	mutex_unlock(&f->lock);
+	rc = look(f, err);
 	blocks_retry(f->db);
 	db_status(f->db, &s);
 	mutex_lock(&f->lock);
-	was = f->is.failed.code != ERR_OK;
 	f->is.failed = rc ? *err : (struct err){ 0 };
 	f->is.missing = f->missing_n + s.unreachable;
 	mutex_unlock(&f->lock);
@@ -429,7 +436,7 @@ static bool is_late(const struct follower *f)
 	int64_t now = clock_monotonic_ns(), most = 2 * f->is.interval_ns;
 
 	mutex_assert_held(&f->lock);
-	if (!f->is.generation)
+	if (!f->is.generation || f->in_part)
 		return true;
 	if (now - f->looked_ns > most + NS_PER_S)
 		return true;
@@ -444,6 +451,9 @@ static void tell_late(struct follower *f, struct buf *text)
 	if (!f->is.generation) {
 		buf_printf(text, "shard %s is missing: ", f->name);
 		buf_add_str(text, f->is.failed.code ? str_of(f->is.failed.msg) : STR("not read yet"));
+	} else if (f->in_part) {
+		buf_printf(text, "shard %s was not read whole, profiles may be missing: %s", f->name,
+			f->is.failed.msg);
 	} else {
 		buf_printf(text, "shard %s is late: its profiles after ", f->name);
 		time_print_rfc3339(text, f->is.through_ns);
@@ -460,7 +470,7 @@ void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, v
 	struct buf text = { 0 };
 
 	mutex_lock(&f->lock);
-	if (is_late(f) && max_ns > f->is.through_ns) {
+	if (is_late(f) && (f->in_part || max_ns > f->is.through_ns)) {
 		tell_late(f, &text);
 		warn(to, buf_failed(&text) ? "a shard is late" : text.ptr);
 	}
