@@ -21,7 +21,7 @@ struct cluster;
 struct cluster_options {
 	struct bucket *bucket;
 	struct range_source *remote;
-	const char *dir; /* of the followers' windows */
+	const char *dir; /* of the followers' windows; emptied */
 	struct db_options db; /* memory for all shards together */
 	int64_t poll_ns; /* default 10 s */
 	int64_t list_ns; /* between two lists of shards; default a minute */

@@ -8,7 +8,6 @@
 #include "base/thread.h"
 #include "tsdb/catalog/remote.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/cluster/forget.h"
 #include "tsdb/cluster/restore.h"
 #include "tsdb/db.h"
 
@@ -167,12 +166,15 @@ static enum err_code restore(struct shard_node *s, struct err *err)
 		.store = s->o.db.store,
 		.canceled = &s->canceled };
 	struct restore_done done;
+	enum err_code rc;
 
 	if (!restore_is_due(o.dir))
 		return ERR_OK;
 	if (!names_something(o.manifest) && !restore_has_begun(o.dir))
 		return ERR_OK;
-	return restore_run(&o, &done, err);
+	if (!(rc = restore_run(&o, &done, err)))
+		publisher_restored(s->p);
+	return rc;
 }
 
 static enum err_code take(struct shard_node *s, struct err *err)

@@ -6,10 +6,11 @@
 
 #include "tests/check.h"
 #include "tests/tsdb/cluster/scene.h"
-#include "tsdb/cluster/follower.h"
+#include "tsdb/cluster/cluster.h"
 #include "tsdb/remote/remote.h"
 
 #define HOUR_NS NS_PER_HOUR
+#define STEP (20 * NS_PER_MS)
 
 static struct scene s;
 static struct remote *remote;
@@ -65,8 +66,13 @@ static inline void put(void)
 	CHECK_OK(publisher_round(s.p, &s.err), &s.err);
 }
 
+/* As a cluster does: another follower where the shard goes on in another directory. */
 static inline void follow(void)
 {
+	if (follower_round(f, &s.err) == ERR_EXISTS) {
+		close_follower();
+		CHECK(open_follower());
+	}
 	CHECK_OK(follower_round(f, &s.err), &s.err);
 }
 
@@ -125,6 +131,41 @@ static inline void forget_from(int from_s)
 {
 	for (size_t i = 0; i < s.town.n; i++)
 		s.town.rows[i].deleted |= s.town.rows[i].ts_s > T0 + from_s;
+}
+
+/* ---- all shards ---- */
+
+static inline bool count_row(void *ctx, const struct db_series *series, const struct db_row *row)
+{
+	(void)series;
+	(void)row;
+	++*(size_t *)ctx;
+	return true;
+}
+
+static inline size_t count_rows(struct db *db)
+{
+	size_t n = 0, warnings = 0;
+
+	if (!rows_each(db, 0, INT64_MAX - 1, count_row, &n, &warnings, &s.err))
+		CHECK_FAIL("rows: %s", s.err.msg);
+	return n;
+}
+
+/* Of this shard and others. */
+static inline struct cluster *open_cluster(void)
+{
+	struct cluster_options o = { .bucket = s.bucket,
+		.remote = remote_source(remote),
+		.dir = follower_dir,
+		.poll_ns = STEP,
+		.list_ns = STEP,
+		.workers = 2 };
+	struct cluster *c = NULL;
+
+	db_options_default(&o.db);
+	CHECK_OK(cluster_open(&o, &c, &s.err), &s.err);
+	return c;
 }
 
 #endif
