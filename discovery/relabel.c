@@ -241,29 +241,6 @@ void relabel_rules_release(struct relabel_rules *r)
 	r->n = 0;
 }
 
-static bool rule_eq(const struct relabel_rule *a, const struct relabel_rule *b)
-{
-	if (a->action != b->action || a->modulus != b->modulus ||
-		a->source_labels_n != b->source_labels_n || !str_eq(a->separator, b->separator) ||
-		!str_eq(a->target_label, b->target_label) || !str_eq(a->replacement, b->replacement) ||
-		!str_eq(a->regex_text, b->regex_text))
-		return false;
-	for (size_t i = 0; i < a->source_labels_n; i++)
-		if (!str_eq(a->source_labels[i], b->source_labels[i]))
-			return false;
-	return true;
-}
-
-bool relabel_rules_eq(const struct relabel_rules *a, const struct relabel_rules *b)
-{
-	if (a->n != b->n)
-		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (!rule_eq(&a->v[i], &b->v[i]))
-			return false;
-	return true;
-}
-
 /* ---- applying them ---- */
 
 static uint64_t hash_of(struct str s)

@@ -47,7 +47,6 @@ struct relabel_rules {
 enum err_code relabel_rules_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *rules, struct err *err);
 void relabel_rules_release(struct relabel_rules *r);
-bool relabel_rules_eq(const struct relabel_rules *a, const struct relabel_rules *b);
 
 /* Called after each rule with the set as it is then. keep false: this rule dropped it. */
 typedef enum err_code (*relabel_step_fn)(

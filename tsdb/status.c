@@ -311,6 +311,16 @@ enum err_code db_union_add(struct db *u, const char *name, struct db *member, db
 	return rc;
 }
 
+enum err_code db_union_replace(struct db *u, const char *name, struct db *member, db_member_fn tell,
+	void *ctx, struct err *err)
+{
+	enum err_code rc = members_replace(u, name, member, tell, ctx, err);
+
+	if (!rc)
+		db_gauges_end(member);
+	return rc;
+}
+
 void db_union_remove(struct db *u, const char *name)
 {
 	struct db *member = members_remove(u, name);

@@ -328,7 +328,7 @@ static enum err_code allow_below(int rules, const char *dir, uint64_t known, str
 	return rc;
 }
 
-enum err_code sandbox_limit_files(const char *dir, struct err *err)
+enum err_code sandbox_limit_files(const char *const *dirs, size_t n, struct err *err)
 {
 	struct landlock_ruleset_attr handled = { .handled_access_fs = BELOW | NOWHERE };
 	enum err_code rc;
@@ -347,7 +347,8 @@ enum err_code sandbox_limit_files(const char *dir, struct err *err)
 	rules = (int)syscall(SYS_landlock_create_ruleset, &handled, sizeof(handled), 0);
 	if (rules < 0)
 		return landlock_failed("rules", err);
-	rc = allow_below(rules, dir, handled.handled_access_fs, err);
+	for (size_t i = 0; i < n && !rc; i++)
+		rc = allow_below(rules, dirs[i], handled.handled_access_fs, err);
 	if (!rc && syscall(SYS_landlock_restrict_self, rules, 0))
 		rc = landlock_failed("restrict", err);
 	close(rules);

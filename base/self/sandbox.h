@@ -51,8 +51,9 @@ struct sandbox_profile {
 extern const struct sandbox_call sandbox_hostile[];
 extern const size_t sandbox_hostile_n;
 
-/* Files can be made, changed, moved and removed only below `dir`, and none can be executed. */
-MUST_CHECK enum err_code sandbox_limit_files(const char *dir, struct err *err);
+/* Files can be made, changed, moved and removed only below these directories, and none can be
+ * executed. */
+MUST_CHECK enum err_code sandbox_limit_files(const char *const *dirs, size_t n, struct err *err);
 
 /* tell_signal: sent to this process when a call is refused; 0: none. */
 MUST_CHECK enum err_code sandbox_limit_calls(

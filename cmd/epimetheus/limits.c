@@ -115,14 +115,19 @@ static const struct sandbox_call calls[] = {
 
 const struct sandbox_profile limits_server = { "server", calls, sizeof(calls) / sizeof(calls[0]) };
 
-void limits_files(const char *data_dir)
+void limits_files(const char *data_dir, const char *cache_dir)
 {
+	const char *dirs[2] = { data_dir };
+	size_t n = 1;
 	struct err err;
 
 	/* The database reports a directory that cannot be made. */
 	if (!data_dir[0] || fs_mkdir_all(&fs_posix, data_dir, &err))
 		return;
-	if (sandbox_limit_files(data_dir, &err))
+	/* So does the cache, which goes on without it. */
+	if (cache_dir && cache_dir[0] && !fs_mkdir_all(&fs_posix, cache_dir, &err))
+		dirs[n++] = cache_dir;
+	if (sandbox_limit_files(dirs, n, &err))
 		log_warn("sandbox", "files are not limited", LOG_E(&err));
 }
 

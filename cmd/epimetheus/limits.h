@@ -13,7 +13,8 @@
 
 extern const struct sandbox_profile limits_server;
 
-void limits_files(const char *data_dir);
+/* Files are written below these directories alone; NULL and empty ones are passed over. */
+void limits_files(const char *data_dir, const char *cache_dir);
 void limits_calls(void);
 
 #endif

@@ -3,7 +3,8 @@
  * signals blocked.
  *
  * Exit codes as Prometheus: 0 after an orderly end, 2 for a bad configuration or command line, 1
- * when the system refused something (port in use, data directory locked).
+ * when the system refused something (port in use, data directory locked) or another server took
+ * over what this one published.
  */
 #include <errno.h>
 #include <signal.h>
@@ -132,6 +133,7 @@ int main(int argc, char **argv)
 	struct err err = { 0 };
 	enum err_code rc;
 	sigset_t set;
+	bool fenced;
 
 	heap_tune();
 	if (options_parse(&o, argc, argv, &err) || set_log(&o, &err)) {
@@ -153,8 +155,9 @@ int main(int argc, char **argv)
 																			 EXIT_SYSTEM;
 	}
 	wait_for_end(s, &set);
+	fenced = server_is_fenced(s);
 	server_close(s);
 	extractor_close(extractor);
 	log_info("main", "ended");
-	return 0;
+	return fenced ? EXIT_SYSTEM : 0;
 }

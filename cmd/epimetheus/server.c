@@ -253,6 +253,11 @@ enum err_code server_reload(struct server *s, struct err *err)
 	return load_and_apply(s, err);
 }
 
+bool server_is_fenced(struct server *s)
+{
+	return storage_is_fenced(s->storage);
+}
+
 /* ---- callbacks of the web server ---- */
 
 static enum err_code web_reload(void *ctx, struct err *err)
@@ -487,7 +492,8 @@ enum err_code server_open(
 	if ((rc = check_config(s, err)))
 		goto fail;
 	if (o->sandbox)
-		limits_files(o->data_dir); /* no thread has been started yet */
+		limits_files(o->data_dir, /* no thread has been started yet */
+			s->checked && s->checked->bucket.present ? o->bucket_cache_path : NULL);
 	if ((rc = open_storage(s, err)) || (rc = open_debuginfo(s, err)) ||
 		(rc = open_engine(s, err)) || (rc = open_debuginfod(s, err)))
 		goto fail;

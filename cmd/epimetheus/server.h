@@ -21,6 +21,8 @@ MUST_CHECK enum err_code server_open(
 	const struct options *o, struct extractor *extractor, struct server **out, struct err *err);
 /* Reads the configuration file again. Any error leaves the old one in force. */
 MUST_CHECK enum err_code server_reload(struct server *s, struct err *err);
+/* Another server took over what this one published: the process ends, and that is no success. */
+bool server_is_fenced(struct server *s);
 void server_close(struct server *s); /* NULL and half-built are fine */
 
 #endif

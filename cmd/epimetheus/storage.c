@@ -24,6 +24,9 @@
 #define RULES_INTERVAL_NS (5 * NS_PER_S)
 #define RULES_LEASE_NS (20 * NS_PER_S)
 #define RULES_RETRY_NS (10 * NS_PER_S)
+/* Of those who only read: a query waits for it, and what fails is tried again. */
+#define READ_TIMEOUT_NS (15 * NS_PER_S)
+#define READ_ATTEMPT_NS (10 * NS_PER_S)
 
 struct storage {
 	const struct options *o;
@@ -47,6 +50,7 @@ struct storage {
 	bool starting; /* lock: `shard` waits for its lease, or is made of what the bucket has */
 	struct shard_node *candidate; /* lock: the same of rules */
 	struct shard_node *rules; /* lock: NULL: the lease of rules is not ours */
+	bool probed; /* the thread of rules': the bucket can keep a lease */
 	struct thread watch, rules_thread;
 	void (*begin)(void *ctx, struct db *db);
 	void *ctx;
@@ -133,7 +137,8 @@ static void watch(void *ctx)
 			shard_cancel(s->shard);
 		if (!s->closing && look_fenced(s)) {
 			s->fenced = true;
-			log_error("main", "another server publishes under our name: this one ends");
+			log_error("main", "another server publishes under our name: this one ends",
+				LOG_S("shard", s->rules ? STORAGE_RULES_SHARD : s->o->shard_name));
 			kill(getpid(), SIGTERM);
 		}
 	}
@@ -145,6 +150,7 @@ static void watch(void *ctx)
 static enum err_code open_bucket(struct storage *s, const struct config *c, struct err *err)
 {
 	const struct bucket_config b = bucket_options(&c->bucket);
+	struct bucket_config own = b;
 	const struct remote_options r = { .cache_dir = s->o->bucket_cache_path,
 		.cache_bytes = s->o->bucket_cache_bytes };
 	struct remote_options with = r;
@@ -154,7 +160,11 @@ static enum err_code open_bucket(struct storage *s, const struct config *c, stru
 	bucket_section_encode(&s->bucket_is, &c->bucket);
 	if (buf_failed(&s->bucket_is))
 		return err_nomem(err, "bucket");
-	if ((rc = bucket_open(&b, &s->bucket, err)) ||
+	if (s->o->mode != MODE_SERVER) {
+		own.timeout_ns = READ_TIMEOUT_NS;
+		own.attempt_timeout_ns = READ_ATTEMPT_NS;
+	}
+	if ((rc = bucket_open(&own, &s->bucket, err)) ||
 		(s->o->mode == MODE_QUERY && (rc = bucket_open(&b, &s->rules_bucket, err))))
 		return bucket_section_err(&c->bucket, rc, err);
 	with.bucket = s->bucket;
@@ -308,6 +318,7 @@ static struct shard_options rules_options(struct storage *s, const char *dir)
 	o.db.dir = dir;
 	o.interval_ns = RULES_INTERVAL_NS;
 	o.lease_ns = RULES_LEASE_NS;
+	o.no_probe = s->probed;
 	return o;
 }
 
@@ -337,6 +348,7 @@ static enum err_code open_rules(struct storage *s, struct shard_node **out, stru
 		set_candidate(s, *out);
 		rc = shard_start(*out, err);
 		set_candidate(s, NULL);
+		s->probed |= !rc || rc == ERR_EXISTS; /* the probe comes first */
 	}
 	free(dir);
 	if (rc) {
@@ -406,16 +418,6 @@ enum err_code storage_want_rules(
 	s->begin = begin;
 	s->ctx = ctx;
 	return thread_start(&s->rules_thread, "rules-lease", take_rules, s, err);
-}
-
-bool storage_has_rules(struct storage *s)
-{
-	bool had;
-
-	mutex_lock(&s->lock);
-	had = s->rules != NULL;
-	mutex_unlock(&s->lock);
-	return had;
 }
 
 static void set_closing(struct storage *s)

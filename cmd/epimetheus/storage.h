@@ -38,7 +38,6 @@ MUST_CHECK enum err_code storage_want_rules(
 	struct storage *s, void (*begin)(void *ctx, struct db *db), void *ctx, struct err *err);
 /* `begin` is not called from here on. Before whoever it begins is closed. */
 void storage_end_rules(struct storage *s);
-bool storage_has_rules(struct storage *s);
 
 /* Another server took over what this one published, and the process was told to end. */
 bool storage_is_fenced(struct storage *s);

@@ -88,8 +88,6 @@ void kube_watch_each(const struct kube_watch *w,
 	bool (*fn)(void *ctx, struct str key, const json_t *object), void *ctx);
 size_t kube_watch_size(const struct kube_watch *w);
 
-/* "pods": as in paths and messages. */
-const char *kube_resource_name(enum kube_resource r);
 /*
  * Removes members that no role reads: managedFields, volumes, ... The table in trim.c says what is
  * kept. metadata keeps name, namespace, uid, resourceVersion, labels, annotations, ownerReferences.

@@ -21,12 +21,6 @@ static const struct {
 	[KUBE_INGRESSES] = { "ingresses", "/apis/networking.k8s.io/v1", true },
 };
 
-const char *kube_resource_name(enum kube_resource r)
-{
-	assert(r < KUBE_RESOURCES);
-	return resources[r].name;
-}
-
 /* -------------------------------------------------------------------------------------------- */
 /* Making and ending */
 

@@ -412,7 +412,7 @@ static int do_files(void)
 	char *argv[] = { (char *)(uintptr_t) "true", NULL };
 	struct err err;
 
-	if (sandbox_limit_files("data", &err))
+	if (sandbox_limit_files((const char *[]){ "data" }, 1, &err))
 		return CANNOT_LIMIT;
 	CHECK_INT(prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0), 1);
 	CHECK_INT(open_code("data/file", O_CREAT | O_RDWR), 0);
@@ -475,7 +475,7 @@ static int do_refused(void)
 		return 1;
 	if (strcmp(err.msg, "seccomp: Operation not permitted"))
 		return 2;
-	if (sandbox_limit_files("/tmp", &err) != ERR_UNAVAILABLE)
+	if (sandbox_limit_files((const char *[]){ "/tmp" }, 1, &err) != ERR_UNAVAILABLE)
 		return 3;
 	return strcmp(err.msg, "landlock: version: Operation not permitted") ? 4 : 0;
 }

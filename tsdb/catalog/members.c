@@ -28,22 +28,32 @@ static void member_free(struct member *m)
 	free(m);
 }
 
-enum err_code members_add(
-	struct db *u, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err)
+static struct member *member_new(const char *name, struct db *db, db_member_fn tell, void *ctx)
 {
 	struct member *m = calloc(1, sizeof(*m));
-	enum err_code rc = ERR_OK;
-	bool found;
-	size_t at;
 
-	assert(u->is_union && !db->is_union);
+	assert(!db->is_union);
 	if (!m || !(m->name = strdup(name))) {
 		member_free(m);
-		return err_nomem(err, "member");
+		return NULL;
 	}
 	m->db = db;
 	m->tell = tell;
 	m->ctx = ctx;
+	return m;
+}
+
+enum err_code members_add(
+	struct db *u, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err)
+{
+	struct member *m = member_new(name, db, tell, ctx);
+	enum err_code rc = ERR_OK;
+	bool found;
+	size_t at;
+
+	assert(u->is_union);
+	if (!m)
+		return err_nomem(err, "member");
 	mutex_lock(&u->lock);
 	at = place_of(u, name, &found);
 	if (found)
@@ -59,6 +69,28 @@ enum err_code members_add(
 	if (rc)
 		member_free(m);
 	return rc;
+}
+
+enum err_code members_replace(
+	struct db *u, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err)
+{
+	struct member *m = member_new(name, db, tell, ctx), *old = m;
+	bool found;
+	size_t at;
+
+	if (!m)
+		return err_nomem(err, "member");
+	mutex_lock(&u->lock);
+	at = place_of(u, name, &found);
+	if (found) {
+		old = u->members[at];
+		u->members[at] = m;
+	}
+	while (found && old->pins)
+		cond_wait(&u->changed, &u->lock);
+	mutex_unlock(&u->lock);
+	member_free(old);
+	return found ? ERR_OK : err_set(err, ERR_NOT_FOUND, "there is no shard %s", name);
 }
 
 struct db *members_remove(struct db *u, const char *name)

@@ -4,7 +4,7 @@
  * A union has no data of its own. Its queriers, lists and counts go over its members, which may
  * come and go meanwhile: whoever uses one pins it, and removing it waits until there are no pins.
  *
- * Errors:  ERR_EXISTS (the name is taken), ERR_NOT_FOUND, ERR_NOMEM.
+ * Errors:  ERR_EXISTS (the name is taken), ERR_NOT_FOUND (there is no such member), ERR_NOMEM.
  * Threads: any. The union's lock is held for the list alone, never while a member's lock is taken.
  */
 #ifndef TSDB_CATALOG_MEMBERS_H
@@ -33,6 +33,10 @@ MUST_CHECK enum err_code members_add(
 	struct db *u, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err);
 /* Waits until it is not pinned. NULL: there is no such member. */
 struct db *members_remove(struct db *u, const char *name);
+/* Another database under the name of a member, in one step for who pins; then it waits until the
+ * old one is not pinned. */
+MUST_CHECK enum err_code members_replace(
+	struct db *u, const char *name, struct db *db, db_member_fn tell, void *ctx, struct err *err);
 
 /* Pins all of them, ascending by name; *out is malloc'ed. */
 MUST_CHECK enum err_code members_pin(

@@ -5,6 +5,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/fs.h"
 #include "base/log.h"
 #include "base/thread.h"
 #include "tsdb/db.h"
@@ -14,7 +15,7 @@
  * Workers take the shard whose turn is due longest. A shard is worked on by one at a time (busy);
  * who wants to remove it waits for that. The list of shards is a turn like the others.
  */
-#define LIST_EVERY_NS (60 * NS_PER_S)
+#define LIST_NS (60 * NS_PER_S)
 #define WORKERS_MAX 64u
 #define POLL_NS (10 * NS_PER_S)
 #define SHARDS_PREFIX "shards/"
@@ -25,6 +26,7 @@ struct shard {
 	struct db *own; /* lock: a database of this process, or NULL */
 	int64_t next_ns; /* lock; monotonic */
 	unsigned rounds; /* lock: that ended */
+	unsigned made; /* followers; by who has made it busy */
 	bool busy; /* lock: a worker has it */
 	bool absent; /* lock: the last list, or its last round, did not find it */
 	bool in_union;
@@ -117,36 +119,69 @@ static struct db_options part_of(struct cluster *c)
 	return o;
 }
 
-static enum err_code make_follower(struct cluster *c, struct shard *s, struct err *err)
+static enum err_code make_follower(
+	struct cluster *c, struct shard *s, struct follower **out, struct err *err)
 {
 	struct follower_options o = {
 		.bucket = c->o.bucket, .remote = c->o.remote, .shard = s->name, .db = part_of(c)
 	};
-	struct follower *f = NULL;
 	char *dir = NULL;
 	enum err_code rc;
 
-	if (asprintf(&dir, "%s/%s", c->dir, s->name) < 0)
+	if (asprintf(&dir, "%s/%s/%u", c->dir, s->name, ++s->made) < 0)
 		return err_nomem(err, "shard");
 	o.dir = dir;
-	rc = follower_open(&o, &f, err);
+	rc = follower_open(&o, out, err);
 	free(dir);
+	return rc;
+}
+
+static void set_follower(struct cluster *c, struct shard *s, struct follower *f)
+{
 	mutex_lock(&c->lock);
 	s->follower = f;
 	mutex_unlock(&c->lock);
+}
+
+/*
+ * The shard goes on in another data directory: one that has read it anew takes the follower's place
+ * once its first round is done, in one step for queries.
+ */
+static enum err_code renew(struct cluster *c, struct shard *s, struct err *err)
+{
+	struct follower *f = NULL, *old = s->follower;
+	enum err_code rc;
+
+	log_info("cluster", "shard is read anew", LOG_S("shard", s->name), LOG_E(err));
+	if ((rc = make_follower(c, s, &f, err)))
+		return rc;
+	if ((rc = follower_round(f, err)) == ERR_NOT_FOUND || rc == ERR_EXISTS) {
+		follower_close(f);
+		return rc;
+	}
+	if (s->in_union && db_union_replace(c->db, s->name, follower_db(f), follower_tell, f, err)) {
+		follower_close(f);
+		return ERR_NOMEM;
+	}
+	set_follower(c, s, f);
+	follower_close(old);
 	return rc;
 }
 
 /* The union has a shard from its first round on, well or not: answers say what is missing. */
 static void round_of(struct cluster *c, struct shard *s)
 {
+	struct follower *f = NULL;
 	enum err_code rc = ERR_OK;
 	struct err err;
 
-	if (!s->follower && (rc = make_follower(c, s, &err))) {
+	if (!s->follower && !(rc = make_follower(c, s, &f, &err)))
+		set_follower(c, s, f);
+	if (rc) {
 		log_error("cluster", "shard cannot be followed", LOG_S("shard", s->name), LOG_E(&err));
 	} else {
-		rc = follower_round(s->follower, &err);
+		if ((rc = follower_round(s->follower, &err)) == ERR_EXISTS)
+			rc = renew(c, s, &err);
 		if (!s->in_union &&
 			db_union_add(
 				c->db, s->name, follower_db(s->follower), follower_tell, s->follower, &err))
@@ -289,7 +324,7 @@ static void do_list(struct cluster *c)
 	c->listing = false;
 	c->listed = true;
 	c->list_ns = clock_monotonic_ns() +
-		(c->list_failed.code && c->o.poll_ns < LIST_EVERY_NS ? c->o.poll_ns : LIST_EVERY_NS);
+		(c->list_failed.code && c->o.poll_ns < c->o.list_ns ? c->o.poll_ns : c->o.list_ns);
 	cond_broadcast(&c->due);
 }
 
@@ -385,6 +420,8 @@ enum err_code cluster_open(const struct cluster_options *o, struct cluster **out
 	c->o = *o;
 	if (!c->o.poll_ns)
 		c->o.poll_ns = POLL_NS;
+	if (!c->o.list_ns)
+		c->o.list_ns = LIST_NS;
 	if (!c->o.workers)
 		c->o.workers = 8;
 	if (c->o.workers > WORKERS_MAX)
@@ -392,7 +429,8 @@ enum err_code cluster_open(const struct cluster_options *o, struct cluster **out
 	mutex_init(&c->lock);
 	cond_init(&c->due);
 	cond_init(&c->done);
-	if (!(rc = db_union_open(&c->db, err)))
+	/* Windows of an earlier process, perhaps of shards that are gone. */
+	if (!(rc = fs_remove_tree(&fs_posix, c->dir, err)) && !(rc = db_union_open(&c->db, err)))
 		db_union_tell(c->db, tell_missing, c);
 	for (unsigned i = 0; i < c->o.workers && !rc; i++)
 		rc = thread_start(&c->workers[i], "cluster", work, c, err);

@@ -1,9 +1,9 @@
 /*
  * Cluster: all shards of a bucket as one database, for a query node.
  *
- * Shards are found by a list of the bucket once a minute; each has a follower, which looks at its
- * manifest every poll_ns. A shard whose manifest is gone is dropped a minute later, with a word in
- * the log; until then answers say that it is missing.
+ * Shards are found by a list of the bucket every list_ns; each has a follower, which looks at its
+ * manifest every poll_ns. A shard whose manifest is gone is dropped by the next list, with a word
+ * in the log; until then answers say that it is missing.
  *
  * Units:     nanoseconds.
  * Errors:    ERR_IO, ERR_NOMEM at the start; later ones are told by the status, the log and
@@ -21,9 +21,10 @@ struct cluster;
 struct cluster_options {
 	struct bucket *bucket;
 	struct range_source *remote;
-	const char *dir; /* of the followers' windows */
+	const char *dir; /* of the followers' windows; emptied */
 	struct db_options db; /* memory for all shards together */
 	int64_t poll_ns; /* default 10 s */
+	int64_t list_ns; /* between two lists of shards; default a minute */
 	unsigned workers; /* default 8: so many shards are read at once */
 };
 

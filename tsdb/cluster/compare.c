@@ -105,6 +105,13 @@ static bool stays_kept(const struct next *n, bool kept)
 	return kept && (n->p->compared || n->p->same);
 }
 
+/* An entry that we just took over, and that the directory lacks. One that was made of the manifest
+ * goes on with its numbers. */
+static bool is_apart(const struct next *n)
+{
+	return !n->p->compared && !n->p->same && !n->p->restored;
+}
+
 static bool window_leaves(const struct next *n, struct manifest_window *w)
 {
 	const struct view *v = &n->r->view;
@@ -121,6 +128,7 @@ static bool window_leaves(const struct next *n, struct manifest_window *w)
 	if (was_dropped(n, w->kept, path) || is_over(v, w->end_ns))
 		return true;
 	w->kept = true;
+	w->apart |= is_apart(n);
 	return false;
 }
 
@@ -165,8 +173,9 @@ static enum err_code add_put_segments(struct next *n, struct err *err)
 		if (!t->taken)
 			continue;
 		w = window_of(n, t->start_ns, t->end_ns, t->identity);
-		if (w->segments_n && w->segments[w->segments_n - 1].last > t->segment.last)
+		if (w->segments_n && !w->diverged && w->segments[w->segments_n - 1].last > t->segment.last)
 			continue;
+		w->diverged = false;
 		w->segments_n = 0;
 		if ((rc = add_segment(n, w, &t->segment, err)))
 			return rc;
@@ -174,7 +183,13 @@ static enum err_code add_put_segments(struct next *n, struct err *err)
 	for (size_t i = 0; i < n->r->segments_n && !rc; i++) {
 		const struct round_segment *s = &n->r->segments[i];
 		struct manifest_window *w = window_of(n, s->start_ns, s->end_ns, s->identity);
-		uint64_t last = w->segments_n ? w->segments[w->segments_n - 1].last : 0;
+		uint64_t last;
+
+		if (w->diverged && s->s.first == 1) {
+			w->diverged = false;
+			w->segments_n = 0;
+		}
+		last = w->segments_n ? w->segments[w->segments_n - 1].last : 0;
 
 		if (s->s.first == last + 1)
 			rc = add_segment(n, w, &s->s, err);
@@ -213,7 +228,7 @@ static enum err_code add_windows(struct next *n, struct err *err)
 		if (!is && window_leaves(n, &w))
 			continue;
 		if (is)
-			w.kept = false;
+			w.kept = w.apart = false;
 		if (is && is->deleted.bytes)
 			w.deleted = is->deleted;
 		n->m.windows[stay++] = w;
@@ -235,7 +250,7 @@ static void add_block(struct next *n, const struct view_block *is)
 		return;
 	out = &n->m.blocks[n->m.blocks_n++];
 	*out = *b;
-	out->kept = false;
+	out->kept = out->apart = false;
 	if (is->deleted.bytes)
 		out->deleted = is->deleted;
 	if (out->raw && !is->raw && is->meta.bytes) {
@@ -262,6 +277,7 @@ static bool block_leaves(const struct next *n, struct manifest_block *b)
 	if (!is_unreadable(v, &b->ulid) && (was_dropped(n, b->kept, path) || is_over(v, b->max_ns)))
 		return true;
 	b->kept = true;
+	b->apart |= is_apart(n) && !is_unreadable(v, &b->ulid);
 	return false;
 }
 
@@ -395,6 +411,7 @@ static enum err_code fill(struct next *n, struct err *err)
 	n->m.through_ns = n->old->through_ns;
 	n->m.dropped_ns = n->old->dropped_ns;
 	n->m.dropped_size_ns = n->old->dropped_size_ns;
+	n->m.lives = n->old->lives + (is_apart(n) && (n->old->windows_n || n->old->blocks_n));
 	n->m.ids = r->ids.bytes ? r->ids : n->old->ids;
 	n->m.losses = r->losses.bytes ? r->losses : n->old->losses;
 	if ((rc = add_blocks(n, err)) || (rc = add_windows(n, err)))
@@ -483,7 +500,9 @@ bool round_is_complete_locked(const struct round *r)
 
 		if (!is && w->end_ns <= r->p->m.dropped_ns)
 			continue;
-		if (!w->last || (is && is->segments_n && is->segments[is->segments_n - 1].last >= w->last))
+		if (!w->last ||
+			(is && is->segments_n && !is->diverged &&
+				is->segments[is->segments_n - 1].last >= w->last))
 			continue;
 		if (!cover_is_named(r, w->start_ns) && !ship_is_over_locked(r, w))
 			return false;

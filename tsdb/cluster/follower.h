@@ -3,7 +3,8 @@
  *
  * A round reads the shard's manifest if it changed, puts new segments into the windows, and swaps
  * blocks and windows in one step, so that queries see the shard as of one manifest or the next.
- * Blocks are read in the bucket by ranges. The directory is a cache: it is emptied at the start.
+ * Blocks are read in the bucket by ranges. The directory is a cache: it is emptied at the start,
+ * and goes at the end.
  *
  * What the manifest names and the bucket lacks is told in each answer that it would be in, by its
  * key. So is a shard that is late: what it acknowledged two intervals and a second ago may not be
@@ -35,10 +36,14 @@ struct follower_options {
 
 MUST_CHECK enum err_code follower_open(
 	const struct follower_options *o, struct follower **out, struct err *err);
-void follower_close(struct follower *f); /* NULL is fine; its database has no users any more */
+void follower_close(struct follower *f); /* its database has no users any more; NULL is fine */
 struct db *follower_db(struct follower *f);
 
-/* One round. ERR_NOT_FOUND: the shard has no manifest. */
+/*
+ * One round. ERR_NOT_FOUND: the shard has no manifest. ERR_EXISTS: it goes on in another data
+ * directory, whose numbers mean something else: nothing changed, and another follower is needed, as
+ * this one has learned the old ones.
+ */
 MUST_CHECK enum err_code follower_round(struct follower *f, struct err *err);
 /* A db_member_fn: ctx is the follower. */
 void follower_tell(void *ctx, int64_t min_ns, int64_t max_ns, db_warn_fn warn, void *to);

@@ -409,7 +409,9 @@ enum err_code lease_take(
 	if (rc)
 		return rc;
 	/* A directory that is older than the manifest, as a backup is, is not the same one. */
-	*same = str_is(out->owner, l->owner) && l->noted >= out->generation;
+	*same = str_is(out->owner, l->owner) && l->noted >= out->generation && !out->uncompared;
+	if (!l->seen[0])
+		out->uncompared = !*same && (out->windows_n || out->blocks_n);
 	for (uint32_t i = 0; i < out->windows_n && !*same && !l->seen[0]; i++)
 		out->windows[i].kept = true;
 	for (uint32_t i = 0; i < out->blocks_n && !*same && !l->seen[0]; i++)

@@ -146,6 +146,7 @@ static void add_windows(struct json *j, const struct manifest *m)
 		json_array_end(j);
 		add_file(j, "deleted", &w->deleted);
 		add_flag(j, "kept", w->kept);
+		add_flag(j, "apart", w->apart);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -174,6 +175,7 @@ static void add_blocks(struct json *j, const struct manifest *m)
 		add_file(j, "deleted", &b->deleted);
 		add_flag(j, "meta_changed", b->meta_changed);
 		add_flag(j, "kept", b->kept);
+		add_flag(j, "apart", b->apart);
 		json_object_end(j);
 	}
 	json_array_end(j);
@@ -220,8 +222,11 @@ void manifest_print(struct buf *out, const struct manifest *m)
 		add_number(&j, "dropped_ns", m->dropped_ns);
 	if (m->dropped_size_ns)
 		add_number(&j, "dropped_size_ns", m->dropped_size_ns);
+	if (m->lives)
+		add_number(&j, "lives", (int64_t)m->lives);
 	json_key(&j, "stopped");
 	json_bool(&j, m->stopped);
+	add_flag(&j, "uncompared", m->uncompared);
 	json_key(&j, "files");
 	json_object(&j);
 	add_file(&j, "ids", &m->ids);
@@ -346,4 +351,39 @@ uint64_t manifest_bytes(const struct manifest *m)
 
 	manifest_each_key(m, add_up, &bytes);
 	return bytes;
+}
+
+/* ---- what is not shown ---- */
+
+/* Of those that are shown. Blocks are ascending by their begin. */
+static bool meets_shown(const struct manifest *m, int64_t min_ns, int64_t max_ns,
+	const bool *windows, const bool *blocks)
+{
+	for (uint32_t i = 0; i < m->blocks_n && m->blocks[i].min_ns < max_ns; i++)
+		if (!blocks[i] && m->blocks[i].max_ns > min_ns)
+			return true;
+	for (uint32_t i = 0; i < m->windows_n && m->windows[i].start_ns < max_ns; i++)
+		if (!windows[i] && m->windows[i].end_ns > min_ns)
+			return true;
+	return false;
+}
+
+void manifest_hidden(const struct manifest *m, bool *windows, bool *blocks)
+{
+	for (uint32_t i = 0; i < m->windows_n; i++)
+		windows[i] = m->windows[i].kept;
+	for (uint32_t i = 0; i < m->blocks_n; i++)
+		blocks[i] = m->blocks[i].kept;
+	for (uint32_t i = 0; i < m->blocks_n; i++) {
+		const struct manifest_block *b = &m->blocks[i];
+
+		if (blocks[i] && !b->apart)
+			blocks[i] = meets_shown(m, b->min_ns, b->max_ns, windows, blocks);
+	}
+	for (uint32_t i = 0; i < m->windows_n; i++) {
+		const struct manifest_window *w = &m->windows[i];
+
+		if (windows[i] && !w->apart)
+			windows[i] = meets_shown(m, w->start_ns, w->end_ns, windows, blocks);
+	}
 }

@@ -60,6 +60,12 @@ struct manifest_window {
 	/* The shard's directory lacks it, and not because it was dropped: it stays here until its time
 	 * is older than the retention. */
 	bool kept;
+	/* Kept, and of another directory: its numbers of jobs, series and symbols may mean something
+	 * else, and its rows may be there once more. Nobody shows it beside the others. */
+	bool apart;
+	/* Not in the text: the segments are not those of the directory's window, though it is of this
+	 * identity. One of its own, from the first batch on, takes the place of all. */
+	bool diverged;
 };
 
 struct manifest_block {
@@ -69,7 +75,7 @@ struct manifest_block {
 	bool raw; /* rows.ldb is there */
 	struct manifest_file rows, rollups, spare, meta, deleted;
 	bool meta_changed; /* meta's key is meta.json-HASH */
-	bool kept; /* as a window's */
+	bool kept, apart; /* as a window's */
 };
 
 /* An object that was named, or found without a name; it is removed some time later. */
@@ -92,7 +98,11 @@ struct manifest {
 	 * does not put it again. 0: nothing. */
 	int64_t dropped_ns;
 	int64_t dropped_size_ns; /* the same by size; what the shard still has it puts again */
+	/* Grows when a directory goes on that was not made of the manifest: numbers of jobs, series and
+	 * symbols may mean something else from then on. */
+	uint64_t lives;
 	bool stopped; /* the owner ended in order */
+	bool uncompared; /* it is of another directory, and the owner has not looked what it lacks */
 	struct manifest_file ids, losses;
 	struct manifest_window *windows; /* ascending by (start, identity) */
 	struct manifest_block *blocks; /* ascending by (min, ULID) */
@@ -159,5 +169,10 @@ typedef bool (*manifest_key_fn)(
 	void *ctx, const struct manifest_key *key, const struct manifest_file *f);
 void manifest_each_key(const struct manifest *m, manifest_key_fn fn, void *ctx);
 uint64_t manifest_bytes(const struct manifest *m); /* of all that is named */
+/*
+ * What a reader must not show: entries that are apart, and those that are kept and meet the time of
+ * another one that is shown. An element for each window and block; true: it is hidden.
+ */
+void manifest_hidden(const struct manifest *m, bool *windows, bool *blocks);
 
 #endif

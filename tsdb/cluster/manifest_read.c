@@ -165,6 +165,8 @@ static enum err_code read_window(
 		return wrong("window", "deleted", err);
 	if (!get_flag(o, "kept", &w->kept))
 		return wrong("window", "kept", err);
+	if (!get_flag(o, "apart", &w->apart))
+		return wrong("window", "apart", err);
 	return read_segments(o, a, w, err);
 }
 
@@ -219,7 +221,9 @@ static enum err_code read_block(const json_t *o, struct manifest_block *b, struc
 		return wrong("block", "deleted", err);
 	if (!get_flag(o, "meta_changed", &b->meta_changed))
 		return wrong("block", "meta_changed", err);
-	return get_flag(o, "kept", &b->kept) ? ERR_OK : wrong("block", "kept", err);
+	if (!get_flag(o, "kept", &b->kept))
+		return wrong("block", "kept", err);
+	return get_flag(o, "apart", &b->apart) ? ERR_OK : wrong("block", "apart", err);
 }
 
 static int ulid_cmp(const void *a, const void *b)
@@ -357,8 +361,12 @@ static enum err_code read_object(
 	if (json_object_get(o, "dropped_size_ns") &&
 		!get_int(o, "dropped_size_ns", 0, TIME_MAX_NS, &m->dropped_size_ns))
 		return wrong("manifest", "dropped_size_ns", err);
+	if (json_object_get(o, "lives") && !get_count(o, "lives", 0, &m->lives))
+		return wrong("manifest", "lives", err);
 	if (!get_flag(o, "stopped", &m->stopped))
 		return wrong("manifest", "stopped", err);
+	if (!get_flag(o, "uncompared", &m->uncompared))
+		return wrong("manifest", "uncompared", err);
 	if (!get_file(files, "ids", &m->ids) || !get_file(files, "losses", &m->losses))
 		return wrong("manifest", "files", err);
 	if ((rc = read_windows(o, a, m, err)) || (rc = read_blocks(o, a, m, err)))

@@ -238,6 +238,11 @@ const struct manifest *publisher_taken(const struct publisher *p)
 	return &p->m;
 }
 
+void publisher_restored(struct publisher *p)
+{
+	p->restored = true;
+}
+
 /* Its segments are not all there. What is not said to be put gets a snapshot. */
 static bool lacks_segments(const struct db *db, const struct manifest_window *w)
 {
@@ -247,26 +252,69 @@ static bool lacks_segments(const struct db *db, const struct manifest_window *w)
 	return losses_has(db->losses, str_of(path));
 }
 
-static bool is_in_head(struct db *db, const struct manifest_window *w)
+/* The batches of the window in the directory; false: it has no such window. */
+static bool has_batches(struct db *db, const struct manifest_window *w, uint64_t *out)
 {
-	bool found = false;
+	bool has = false;
 
 	mutex_lock(&db->lock);
-	for (size_t i = 0; i < db->windows_n && !found; i++)
-		found = db->windows[i]->start_ns == w->start_ns && db->windows[i]->identity == w->identity;
+	for (size_t i = 0; i < db->windows_n && !has; i++)
+		if ((has = db->windows[i]->start_ns == w->start_ns &&
+					db->windows[i]->identity == w->identity))
+			*out = db->windows[i]->count.seq;
 	mutex_unlock(&db->lock);
-	return found;
+	return has;
 }
 
+/* What another directory had is not read beside what this one puts, or is in its head again. */
 static enum err_code note_unknown(struct publisher *p, struct db *db, struct err *err)
 {
+	uint64_t n;
+
 	if (!(p->unknown = calloc(p->m.windows_n + 1u, sizeof(*p->unknown))))
 		return err_nomem(err, "publisher");
 	for (uint32_t i = 0; i < p->m.windows_n; i++)
-		if (!is_in_head(db, &p->m.windows[i]))
+		if (!p->m.windows[i].kept && !has_batches(db, &p->m.windows[i], &n))
 			p->unknown[p->unknown_n++] = (struct window_name){ p->m.windows[i].start_ns,
 				p->m.windows[i].identity };
 	return ERR_OK;
+}
+
+/* Its rows leave the bucket, and are nowhere else. */
+static void tell_lost(struct db *db, const struct manifest_window *w, uint64_t has, uint64_t last)
+{
+	char where[64], text[160];
+	struct loss l = { .what = LOSS_PROFILES, .min_ns = w->start_ns, .max_ns = w->end_ns };
+	struct err err;
+
+	snprintf(
+		where, sizeof(where), "head/%" PRId64 " after batch %" PRIu64, w->start_ns / NS_PER_S, has);
+	snprintf(text, sizeof(text),
+		"the data directory is older than the bucket, which had batches %" PRIu64 " to %" PRIu64,
+		has + 1, last);
+	l.where = str_of(where);
+	l.text = str_of(text);
+	log_error("cluster", "profiles are lost", LOG_S("what", where), LOG_S("reason", text));
+	if (losses_add(db->losses, &l, NULL, &err))
+		log_error("cluster", "loss not noted", LOG_E(&err));
+}
+
+/* What the bucket has of a window may be of another life of the directory. */
+static void compare_batches(struct publisher *p, struct db *db, struct manifest_window *w)
+{
+	uint64_t last = w->segments[w->segments_n - 1].last, has = 0;
+
+	if (!has_batches(db, w, &has)) {
+		head_ship_done(db, w->start_ns, w->identity, last);
+		return;
+	}
+	mutex_lock(&p->lock);
+	w->diverged = last > has || (!p->same && !p->restored);
+	mutex_unlock(&p->lock);
+	if (!w->diverged)
+		head_ship_done(db, w->start_ns, w->identity, last);
+	else if (last > has)
+		tell_lost(db, w, has, last);
 }
 
 enum err_code publisher_attach(struct publisher *p, struct db *db, struct err *err)
@@ -279,10 +327,10 @@ enum err_code publisher_attach(struct publisher *p, struct db *db, struct err *e
 		return rc;
 	}
 	for (uint32_t i = 0; i < p->m.windows_n && db->o.segments; i++) {
-		const struct manifest_window *w = &p->m.windows[i];
+		struct manifest_window *w = &p->m.windows[i];
 
 		if (w->segments_n && !lacks_segments(db, w))
-			head_ship_done(db, w->start_ns, w->identity, w->segments[w->segments_n - 1].last);
+			compare_batches(p, db, w);
 	}
 	mutex_lock(&p->lock);
 	p->db = db;

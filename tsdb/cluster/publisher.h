@@ -11,7 +11,7 @@
  * A block or window that the directory lacks stays in the manifest unless it is known why it is
  * not there: a block that has replaced it is there, or the directory had it when the last manifest
  * was written, and it is not on the list of losses. What a lost or an older directory lacks is
- * `kept` (manifest.h).
+ * `kept`, and `apart` where the directory was not made of the bucket (manifest.h).
  *
  * Units:     nanoseconds, bytes; prices in any currency.
  * Errors:    of the lease (lease.h) from publisher_take. Later ones are in the status and the log,
@@ -58,6 +58,8 @@ MUST_CHECK enum err_code publisher_take(struct publisher *p, struct err *err);
 void publisher_cancel(struct publisher *p);
 /* What the manifest said when the lease was taken, for a restore; until publisher_attach. */
 const struct manifest *publisher_taken(const struct publisher *p);
+/* The directory was made of that: it goes on with its numbers. Before publisher_attach. */
+void publisher_restored(struct publisher *p);
 /*
  * Begins to publish. The database is open, writes segments (db_options.segments), and has what the
  * manifest says that it left in the bucket (remote blocks).

@@ -64,6 +64,7 @@ struct publisher {
 	struct lease *lease;
 	struct db *db; /* NULL: not attached; set under both locks */
 	bool same; /* the last owner was our directory */
+	bool restored; /* the directory was made of what the manifest named */
 	struct thread publish, upload;
 
 	struct mutex round_lock; /* one round at a time */

@@ -50,4 +50,12 @@ bool restore_has_begun(const char *dir); /* and did not end */
 MUST_CHECK enum err_code restore_run(
 	const struct restore_options *o, struct restore_done *done, struct err *err);
 
+/*
+ * A directory that is whole: removes stubs (tsdb/catalog/remote.h) that the manifest does not name
+ * and whose time says that the caretaker dropped them while the shard was gone (caretaker.h): from
+ * the inventory first, as retention does, so they are no loss. *n: how many.
+ */
+MUST_CHECK enum err_code forget_dropped(
+	struct fs *fs, const char *dir, const struct manifest *m, size_t *n, struct err *err);
+
 #endif

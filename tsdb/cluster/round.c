@@ -290,7 +290,7 @@ static uint64_t last_put(
 	mutex_lock(&p->lock);
 	is = manifest_find_window(&p->m, w->start_ns, w->identity);
 	*segments_n = is ? is->segments_n : 0;
-	if (*segments_n)
+	if (*segments_n && !is->diverged)
 		last = is->segments[is->segments_n - 1].last;
 	t = find_snapshot(p, w->start_ns, w->identity);
 	*pending = t && !t->taken;
@@ -519,7 +519,7 @@ static void release_files(struct round *r)
 
 		mutex_lock(&p->lock);
 		is = manifest_find_window(&p->m, w->start_ns, w->identity);
-		if (is && is->segments_n)
+		if (is && is->segments_n && !is->diverged)
 			last = is->segments[is->segments_n - 1].last;
 		over = ship_is_over_locked(r, w);
 		mutex_unlock(&p->lock);

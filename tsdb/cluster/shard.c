@@ -8,11 +8,12 @@
 #include "base/thread.h"
 #include "tsdb/catalog/remote.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/cluster/forget.h"
 #include "tsdb/cluster/restore.h"
 #include "tsdb/db.h"
 
 #define LOOK_MAX_NS NS_PER_MIN
+#define FIRST_WORD_NS (10 * NS_PER_S) /* of the bucket, before a shard starts without it */
+#define LATE_RETRY_NS (5 * NS_PER_S)
 
 struct shard_node {
 	struct shard_options o;
@@ -20,7 +21,10 @@ struct shard_node {
 	char *lock_path;
 	struct publisher *p; /* from shard_open to the end */
 	bool taken; /* the lease was had */
+	bool late; /* it started without: `late_take` takes it */
 	atomic_bool canceled;
+	atomic_bool refused; /* another server has the name: the lease was not had in time */
+	struct thread late_take;
 	struct db *db;
 	struct db_published published;
 	struct thread local;
@@ -104,12 +108,18 @@ enum err_code shard_open(const struct shard_options *o, struct shard_node **out,
 	return ERR_OK;
 }
 
-static void stop_local(struct shard_node *s)
+static void stop_threads(struct shard_node *s)
 {
 	mutex_lock(&s->lock);
 	s->stopping = true;
 	cond_broadcast(&s->changed);
 	mutex_unlock(&s->lock);
+	if (s->late) { /* it may wait for the lease, or for the bucket */
+		publisher_cancel(s->p);
+		bucket_cancel(s->o.bucket, clock_monotonic_ns());
+		thread_join(&s->late_take);
+		bucket_cancel(s->o.bucket, INT64_MAX);
+	}
 	thread_join(&s->local);
 }
 
@@ -117,7 +127,7 @@ static void finish(struct shard_node *s, void (*end)(struct publisher *p))
 {
 	if (!s)
 		return;
-	stop_local(s);
+	stop_threads(s);
 	mutex_lock(&s->lock); /* the database may tell something until it is closed */
 	s->open = false;
 	mutex_unlock(&s->lock);
@@ -147,8 +157,9 @@ static enum err_code lock_directory(struct shard_node *s, int *fd, struct err *e
 	if ((rc = fs_mkdir_all(fs, s->o.db.dir, err)))
 		return rc;
 	rc = fs_lock(s->lock_path, fd, err);
-	if (rc == ERR_UNAVAILABLE)
-		err_set(err, rc, "data directory %s is locked by another process", s->o.db.dir);
+	if (rc == ERR_UNAVAILABLE) /* not the bucket's */
+		rc = err_set(
+			err, ERR_EXISTS, "data directory %s is locked by another process", s->o.db.dir);
 	return rc;
 }
 
@@ -167,12 +178,44 @@ static enum err_code restore(struct shard_node *s, struct err *err)
 		.store = s->o.db.store,
 		.canceled = &s->canceled };
 	struct restore_done done;
+	enum err_code rc;
 
 	if (!restore_is_due(o.dir))
 		return ERR_OK;
 	if (!names_something(o.manifest) && !restore_has_begun(o.dir))
 		return ERR_OK;
-	return restore_run(&o, &done, err);
+	if (!(rc = restore_run(&o, &done, err)))
+		publisher_restored(s->p);
+	return rc;
+}
+
+static bool is_away(enum err_code rc)
+{
+	return rc == ERR_UNAVAILABLE || rc == ERR_TIMEOUT || rc == ERR_CANCELED;
+}
+
+/*
+ * The directory was the shard's before, and is whole: it can go on without the bucket. Any other
+ * directory has to wait, as it cannot know what the shard has.
+ */
+static bool can_be_late(struct shard_node *s)
+{
+	char *owner = arena_printf(&s->arena, "%s/" LEASE_OWNER_FILE, s->o.db.dir);
+
+	return owner && fs_exists(owner) && !restore_is_due(s->o.db.dir);
+}
+
+/* The bucket says nothing within some seconds. *err: why. */
+static bool is_bucket_away(struct shard_node *s, struct err *err)
+{
+	struct manifest_key key = manifest_key_of(str_of(s->o.name));
+	struct bucket_info info;
+	enum err_code rc;
+
+	bucket_cancel(s->o.bucket, clock_monotonic_ns() + FIRST_WORD_NS);
+	rc = bucket_head(s->o.bucket, manifest_key_str(&key), &info, err);
+	bucket_cancel(s->o.bucket, INT64_MAX);
+	return is_away(rc);
 }
 
 static enum err_code take(struct shard_node *s, struct err *err)
@@ -183,11 +226,15 @@ static enum err_code take(struct shard_node *s, struct err *err)
 
 	if ((rc = lock_directory(s, &fd, err)))
 		return rc;
-	if (!s->taken && !(rc = publisher_take(s->p, err)))
+	s->late = !s->taken && can_be_late(s) && is_bucket_away(s, err);
+	if (s->late)
+		log_warn("cluster", "the bucket is away: nothing is published until it is back",
+			LOG_S("shard", s->o.name), LOG_E(err));
+	else if (!s->taken && !(rc = publisher_take(s->p, err)))
 		s->taken = true;
-	if (!rc)
+	if (!rc && !s->late)
 		rc = restore(s, err);
-	if (!rc)
+	if (!rc && !s->late)
 		rc = forget_dropped(s->o.db.fs ? s->o.db.fs : &fs_posix, s->o.db.dir, publisher_taken(s->p),
 			&forgotten, err);
 	fs_unlock(fd); /* db_open takes it */
@@ -196,14 +243,52 @@ static enum err_code take(struct shard_node *s, struct err *err)
 
 static void look_thread(void *ctx);
 
+/* Nothing is written to the bucket before the lease is had. */
+enum err_code shard_take_late(struct shard_node *s, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	if (!s->taken && !(rc = publisher_take(s->p, err)))
+		s->taken = true;
+	if (rc == ERR_EXISTS)
+		atomic_store(&s->refused, true);
+	return rc ? rc : publisher_attach(s->p, s->db, err);
+}
+
+static void late_thread(void *ctx)
+{
+	struct shard_node *s = ctx;
+	bool ended = false;
+	enum err_code rc;
+	struct err err;
+
+	while (!ended) { /* until the lease is had, or another server has it, or the end */
+		if ((rc = shard_take_late(s, &err)) == ERR_EXISTS)
+			log_error("cluster", "another server has the shard", LOG_E(&err));
+		else if (rc && rc != ERR_CANCELED)
+			log_warn("cluster", "still nothing is published", LOG_E(&err));
+		ended = !rc || rc == ERR_EXISTS;
+		mutex_lock(&s->lock);
+		for (int64_t next = clock_monotonic_ns() + LATE_RETRY_NS; !ended && !s->stopping;)
+			if (!cond_wait_until(&s->changed, &s->lock, next))
+				break;
+		ended |= s->stopping;
+		mutex_unlock(&s->lock);
+	}
+}
+
 static enum err_code begin(struct shard_node *s, struct err *err)
 {
 	int64_t interval_ns = s->o.interval_ns;
-	enum err_code rc;
+	enum err_code rc = ERR_OK;
 
-	if ((rc = publisher_attach(s->p, s->db, err)) || s->o.no_threads)
+	if (!s->late)
+		rc = publisher_attach(s->p, s->db, err);
+	if (rc || s->o.no_threads)
 		return rc;
 	s->o.interval_ns = interval_ns > 0 && interval_ns < LOOK_MAX_NS ? interval_ns : LOOK_MAX_NS;
+	if (s->late && (rc = thread_start(&s->late_take, "cluster-lease", late_thread, s, err)))
+		return rc;
 	return thread_start(&s->local, "cluster-local", look_thread, s, err);
 }
 
@@ -217,9 +302,11 @@ enum err_code shard_start(struct shard_node *s, struct err *err)
 		return rc;
 	if (publisher_is_fenced(s->p))
 		return err_set(err, ERR_EXISTS, "shard %s was taken over by another server", s->o.name);
-	if ((rc = db_open(&s->o.db, &s->db, err)))
-		return rc;
-	return begin(s, err);
+	if (s->late) /* blocks in the bucket are opened later, without a wait for each */
+		bucket_cancel(s->o.bucket, clock_monotonic_ns());
+	rc = db_open(&s->o.db, &s->db, err);
+	bucket_cancel(s->o.bucket, INT64_MAX);
+	return rc ? rc : begin(s, err);
 }
 
 void shard_cancel(struct shard_node *s)
@@ -240,7 +327,7 @@ struct publisher *shard_publisher(struct shard_node *s)
 
 bool shard_is_fenced(const struct shard_node *s)
 {
-	return publisher_is_fenced(s->p);
+	return publisher_is_fenced(s->p) || atomic_load(&s->refused);
 }
 
 /* ---- blocks that leave the disk ---- */

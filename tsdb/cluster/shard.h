@@ -6,9 +6,13 @@
  * are in the bucket, and older than the local retention, are read there from then on: their tables
  * on the disk go.
  *
+ * Where the bucket is away at the start, a directory that was the shard's before is opened all the
+ * same: what it acknowledges is published once the bucket is back and the lease is had. If another
+ * server has it then, this one is fenced.
+ *
  * Units:     nanoseconds.
  * Errors:    of the lease: ERR_EXISTS "shard a is in use by HOST since TIME"; ERR_CANCELED; of
- *            restore.h; of db_open. ERR_UNAVAILABLE: another process has the directory open; it
+ *            restore.h; of db_open. ERR_EXISTS: another process has the directory open, too; it
  *            keeps its lease.
  * Ownership: shard_open hands *out to the caller. Bucket and range source outlive it; strings of
  *            the options are copied.
@@ -42,7 +46,8 @@ struct shard_node;
 /* Neither waits nor asks the bucket. ERR_INVALID: the name. */
 MUST_CHECK enum err_code shard_open(
 	const struct shard_options *o, struct shard_node **out, struct err *err);
-/* Waits for the lease, and for the bucket. After an error it may be called again. */
+/* Waits for the lease, and, but for a directory that was the shard's, for the bucket. After an
+ * error it may be called again. */
 MUST_CHECK enum err_code shard_start(struct shard_node *s, struct err *err);
 /* Ends a shard_start that waits for the lease or restores. Any thread, for good. */
 void shard_cancel(struct shard_node *s);
@@ -56,6 +61,8 @@ void shard_abandon(struct shard_node *s); /* the same without a request, as a cr
 /* NULL: it has not started. */
 struct db *shard_db(struct shard_node *s);
 struct publisher *shard_publisher(struct shard_node *s);
+/* For tests: what the thread does of a shard that started without the bucket. */
+MUST_CHECK enum err_code shard_take_late(struct shard_node *s, struct err *err);
 /* Another server has the name: this one must end, its rows reach nobody. */
 bool shard_is_fenced(const struct shard_node *s);
 

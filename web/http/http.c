@@ -62,11 +62,6 @@ struct str http_param(const struct http_in *in, const char *name)
 	return (struct str){ NULL, 0 };
 }
 
-bool http_has_param(const struct http_in *in, const char *name)
-{
-	return http_param(in, name).ptr != NULL;
-}
-
 void http_add_header(struct http_out *out, const char *name, struct str value)
 {
 	if (out->headers_n < HTTP_HEADERS_MAX)

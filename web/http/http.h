@@ -111,7 +111,6 @@ struct http_out {
 
 /* The first value of a parameter; the empty string (ptr NULL) when missing. */
 struct str http_param(const struct http_in *in, const char *name);
-bool http_has_param(const struct http_in *in, const char *name);
 /* A media type or coding is `want`, whatever its parameters and case. */
 bool http_type_is(struct str type, const char *want);
 /* True if the client accepts gzip, by its Accept-Encoding. */

@@ -105,7 +105,8 @@ TEST(segments_that_cannot_be_read_are_no_news)
 		(struct fake_fault){ FAULT_STATUS, "GET /b/p/q/shards/a/head/", 100, 503, "SlowDown" });
 	CHECK_INT(follower_round(f, &err), ERR_UNAVAILABLE);
 	CHECK(!has_all());
-	CHECK(str_has_prefix(told(&said), STR("shard a is late: its profiles after ")));
+	CHECK(
+		str_has_prefix(told(&said), STR("shard a was not read whole, profiles may be missing: ")));
 	follower_status(f, &is);
 	CHECK(is.late);
 	CHECK_INT(is.through_ns, was.through_ns);
@@ -136,7 +137,8 @@ TEST(a_shard_that_stopped_and_began_again)
 	fake_fault(&fake,
 		(struct fake_fault){ FAULT_STATUS, "GET /b/p/q/shards/a/head/", 100, 503, "SlowDown" });
 	CHECK_INT(follower_round(f, &err), ERR_UNAVAILABLE);
-	CHECK(str_has_prefix(told(&said), STR("shard a is late: ")));
+	CHECK(
+		str_has_prefix(told(&said), STR("shard a was not read whole, profiles may be missing: ")));
 	fake_forget_faults(&fake);
 	CHECK_OK(follower_round(f, &err), &err);
 	CHECK_STR(told(&said), "");

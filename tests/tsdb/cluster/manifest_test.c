@@ -27,9 +27,9 @@ static struct manifest sample(void)
 								  .session = STR(TOKEN),
 									  .host = STR("h\"1"), .generation = 3, .since_ns = 1,
 										  .written_ns = 2, .through_ns = 3, .interval_ns = 4,
-										  .ids = { 10, 11 }, .windows = windows, .windows_n = 2,
-										  .blocks = blocks, .blocks_n = 2, .gone = gone,
-										  .gone_n = 2 };
+										  .uncompared = true, .lives = 2, .ids = { 10, 11 },
+										  .windows = windows, .windows_n = 2, .blocks = blocks,
+										  .blocks_n = 2, .gone = gone, .gone_n = 2 };
 
 	blocks[0] = (struct manifest_block){ .min_ns = 1, .max_ns = 5, .level = 2, .raw = true };
 	blocks[0].rows = (struct manifest_file){ 1000, 1 };
@@ -43,6 +43,8 @@ static struct manifest sample(void)
 	blocks[1].raw = false;
 	blocks[1].rows = (struct manifest_file){ 0 };
 	blocks[1].meta_changed = true;
+	blocks[1].kept = blocks[1].apart = true;
+	windows[1].apart = true;
 	if (!ulid_parse(STR(ULID_A), &blocks[0].ulid) || !ulid_parse(STR(ULID_B), &blocks[1].ulid))
 		abort();
 	return m;
@@ -51,14 +53,15 @@ static struct manifest sample(void)
 static const char text_of_sample[] =
 	"{\"version\":1,\"shard\":\"a-1\",\"owner\":\"" TOKEN "\",\"session\":\"" TOKEN "\","
 	"\"host\":\"h\\\"1\",\"generation\":3,\"since_ns\":1,\"written_ns\":2,\"through_ns\":3,"
-	"\"interval_ns\":4,\"stopped\":false,"
+	"\"interval_ns\":4,\"lives\":2,\"stopped\":false,\"uncompared\":true,"
 	"\"files\":{\"ids\":{\"bytes\":10,\"xxh3\":\"000000000000000b\"}},"
 	"\"windows\":[{\"start_ns\":7200000000000,\"end_ns\":14400000000000,"
 	"\"identity\":\"0000000000000abc\",\"segments\":["
 	"{\"first\":1,\"last\":4,\"bytes\":100,\"xxh3\":\"0000000000000007\"},"
 	"{\"first\":5,\"last\":9,\"bytes\":50,\"xxh3\":\"0000000000000008\"}]},"
 	"{\"start_ns\":14400000000000,\"end_ns\":21600000000000,\"identity\":\"0000000000000def\","
-	"\"segments\":[],\"deleted\":{\"bytes\":40,\"xxh3\":\"0000000000000009\"},\"kept\":true}],"
+	"\"segments\":[],\"deleted\":{\"bytes\":40,\"xxh3\":\"0000000000000009\"},\"kept\":true,"
+	"\"apart\":true}],"
 	"\"blocks\":[{\"ulid\":\"" ULID_A "\",\"min_ns\":1,\"max_ns\":5,\"level\":2,\"raw\":true,"
 	"\"files\":{\"rows.ldb\":{\"bytes\":1000,\"xxh3\":\"0000000000000001\"},"
 	"\"rollups.ldb\":{\"bytes\":2000,\"xxh3\":\"0000000000000002\"},"
@@ -69,7 +72,8 @@ static const char text_of_sample[] =
 	"\"files\":{\"rollups.ldb\":{\"bytes\":2000,\"xxh3\":\"0000000000000002\"},"
 	"\"spare\":{\"bytes\":30,\"xxh3\":\"0000000000000003\"},"
 	"\"meta.json\":{\"bytes\":40,\"xxh3\":\"ffffffffffffffff\"}},"
-	"\"deleted\":{\"bytes\":50,\"xxh3\":\"0000000000000005\"},\"meta_changed\":true}],"
+	"\"deleted\":{\"bytes\":50,\"xxh3\":\"0000000000000005\"},\"meta_changed\":true,\"kept\":true,"
+	"\"apart\":true}],"
 	"\"gone\":[{\"key\":\"blocks/x/spare\",\"at_ns\":5},{\"key\":\"head/y\",\"at_ns\":6}],";
 
 static void seal(struct buf *text)
@@ -223,6 +227,14 @@ TEST(what_is_refused)
 		{ "\"gone\":[", "\"gone\":[[", ERR_CORRUPT, NULL },
 		{ "\"kept\":true", "\"kept\":1", ERR_CORRUPT,
 			"window: member \"kept\" is missing or wrong" },
+		{ "\"apart\":true}],\"blocks", "\"apart\":1}],\"blocks", ERR_CORRUPT,
+			"window: member \"apart\" is missing or wrong" },
+		{ "\"apart\":true}],\"gone", "\"apart\":1}],\"gone", ERR_CORRUPT,
+			"block: member \"apart\" is missing or wrong" },
+		{ "\"lives\":2", "\"lives\":-2", ERR_CORRUPT,
+			"manifest: member \"lives\" is missing or wrong" },
+		{ "\"uncompared\":true", "\"uncompared\":1", ERR_CORRUPT,
+			"manifest: member \"uncompared\" is missing or wrong" },
 		{ "\"interval_ns\":4", "\"interval_ns\":4,\"later\":[{}]", ERR_OK, NULL },
 	};
 
@@ -294,5 +306,66 @@ TEST(names_of_shards)
 		CHECK_INT(rc, rows[i].msg ? ERR_INVALID : ERR_OK);
 		if (rows[i].msg)
 			CHECK_STR(str_of(err.msg), rows[i].msg);
+	}
+}
+
+/* ---- what is hidden ---- */
+
+static const struct hidden_row {
+	const char *blocks, *windows; /* "1-3k": from, to; k: kept, a: apart */
+	const char *want; /* "x" hidden, "." shown; blocks, windows */
+} hidden_rows[] = {
+	{ "1-3 3-5", "5-6 6-7", ".. .." },
+	{ "1-3k 3-5k", "5-6k 6-7k", ".. .." }, /* just taken over */
+	{ "1-3 2-3k 3-4k", "5-6 6-7k", ".x. .." },
+	{ "1-3k 2-4k", "3-4k 4-5k", ".x .." },
+	{ "1-3a 3-5", "5-6a 6-7", "x. x." },
+	{ "1-3k", "1-2 2-3 4-5", "x ..." }, /* an older directory has its windows */
+	{ "1-3", "2-3k 5-6k 5-6", ". xx." },
+	{ "", "5-6a 5-6k", " x." },
+};
+
+static unsigned parse_span(const char **at, int64_t *from, int64_t *to, bool *kept, bool *apart)
+{
+	const char *s = *at;
+
+	while (*s == ' ')
+		s++;
+	if (!*s)
+		return 0;
+	*from = s[0] - '0';
+	*to = s[2] - '0';
+	*apart = s[3] == 'a';
+	*kept = *apart || s[3] == 'k';
+	*at = s + 3 + *kept;
+	return 1;
+}
+
+TEST(hidden)
+{
+	for (size_t i = 0; i < sizeof(hidden_rows) / sizeof(hidden_rows[0]); i++) {
+		const struct hidden_row *r = &hidden_rows[i];
+		struct manifest_window w[4] = { 0 };
+		struct manifest_block b[4] = { 0 };
+		struct manifest m = { .windows = w, .blocks = b };
+		bool of_windows[4], of_blocks[4];
+		const char *at = r->blocks;
+		struct buf is = { 0 };
+
+		for (struct manifest_block *v = b;
+			 parse_span(&at, &v->min_ns, &v->max_ns, &v->kept, &v->apart); v++)
+			m.blocks_n++;
+		at = r->windows;
+		for (struct manifest_window *v = w;
+			 parse_span(&at, &v->start_ns, &v->end_ns, &v->kept, &v->apart); v++)
+			m.windows_n++;
+		manifest_hidden(&m, of_windows, of_blocks);
+		for (uint32_t k = 0; k < m.blocks_n; k++)
+			buf_add_char(&is, of_blocks[k] ? 'x' : '.');
+		buf_add_char(&is, ' ');
+		for (uint32_t k = 0; k < m.windows_n; k++)
+			buf_add_char(&is, of_windows[k] ? 'x' : '.');
+		CHECK_STR(buf_str(&is), r->want);
+		buf_release(&is);
 	}
 }

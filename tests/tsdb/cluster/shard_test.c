@@ -9,6 +9,14 @@
 
 /* ---- who has the name ---- */
 
+static struct publisher_status publisher_status_of(struct shard_node *of)
+{
+	struct publisher_status is;
+
+	publisher_status(shard_publisher(of), &is);
+	return is;
+}
+
 static struct shard_options another(struct fixture *f)
 {
 	struct shard_options other = o;
@@ -108,7 +116,7 @@ TEST(a_second_process_in_the_directory_is_refused)
 	REQUIRE(open_world());
 	REQUIRE(start());
 	REQUIRE_OK(shard_open(&o, &second, &err), &err);
-	CHECK_INT(shard_start(second, &err), ERR_UNAVAILABLE);
+	CHECK_INT(shard_start(second, &err), ERR_EXISTS);
 	buf_printf(&want, "data directory %s is locked by another process%c", t.f.dir, '\0');
 	CHECK_STR(str_of(err.msg), want.ptr);
 	shard_close(second);
@@ -126,6 +134,131 @@ TEST(names_are_checked)
 	CHECK_INT(shard_open(&o, &out, &err), ERR_INVALID);
 	CHECK(!out);
 	shard_close(NULL);
+	close_world();
+}
+
+/* ---- starts while the bucket is away ---- */
+
+static void set_away(bool away)
+{
+	mutex_lock(&fake.lock);
+	fake.limited = away;
+	fake.left = 0;
+	mutex_unlock(&fake.lock);
+}
+
+/* It takes profiles, and writes nothing to the bucket before it has the lease. */
+TEST(a_start_without_the_bucket)
+{
+	REQUIRE(open_world());
+	REQUIRE(start());
+	fill(0, 60);
+	town_compact(&t);
+	settle();
+	crash();
+	set_away(true);
+	REQUIRE(start());
+	fill(60, 80);
+	CHECK_LAYOUT(&t, "1 1 1 head head head head head");
+	CHECK(shard_take_late(s, &err) != ERR_OK);
+	CHECK_INT(publisher_status_of(s).generation, 0);
+	CHECK(!shard_is_fenced(s));
+	crash(); /* again */
+	REQUIRE(start());
+	fill(80, 90);
+	set_away(false);
+	CHECK_OK(shard_take_late(s, &err), &err);
+	settle();
+	TOWN_CHECK(&t, "back");
+	crash();
+	REQUIRE(wipe());
+	REQUIRE(start());
+	TOWN_CHECK(&t, "restored");
+	close_world();
+}
+
+TEST(a_start_without_the_bucket_while_another_one_takes_over)
+{
+	struct shard_options other;
+	struct shard_node *second;
+	struct fixture f;
+
+	REQUIRE(open_world());
+	REQUIRE(start());
+	fill(0, 20);
+	settle();
+	crash();
+	set_away(true);
+	o.lease_ns = LONG; /* in which the other one writes */
+	REQUIRE(start());
+	fill(20, 30);
+	set_away(false);
+	other = another(&f);
+	other.lease_ns = 50 * NS_PER_MS;
+	other.no_threads = false;
+	other.interval_ns = 20 * NS_PER_MS;
+	REQUIRE_OK(shard_open(&other, &second, &err), &err);
+	CHECK_OK(shard_start(second, &err), &err);
+	CHECK_INT(shard_take_late(s, &err), ERR_EXISTS);
+	CHECK(shard_is_fenced(s));
+	CHECK(!shard_is_fenced(second));
+	stop();
+	t.f.db = shard_db(second);
+	forget_from(20);
+	TOWN_CHECK(&t, "taken over");
+	t.f.db = NULL;
+	shard_close(second);
+	fixture_close(&f);
+	close_world();
+}
+
+/* It cannot know what the shard has. */
+TEST(a_new_directory_does_not_start_without_the_bucket)
+{
+	REQUIRE(open_world());
+	set_away(true);
+	CHECK(!start());
+	set_away(false);
+	REQUIRE(start());
+	fill(0, 20);
+	settle();
+	crash();
+	REQUIRE(wipe());
+	set_away(true);
+	CHECK(!start());
+	set_away(false);
+	REQUIRE(start());
+	TOWN_CHECK(&t, "restored");
+	close_world();
+}
+
+/* With threads: it is published some time after the bucket is back, or it ends at once. */
+TEST(a_late_start_ends_and_goes_on)
+{
+	struct publisher_status is;
+
+	REQUIRE(open_world());
+	REQUIRE(start());
+	fill(0, 20);
+	settle();
+	crash();
+	o.no_threads = false;
+	o.interval_ns = 20 * NS_PER_MS;
+	set_away(true);
+	REQUIRE(start());
+	fill(20, 30);
+	stop();
+	REQUIRE(start());
+	fill(30, 40);
+	set_away(false);
+	do {
+		usleep(5000);
+		is = publisher_status_of(s);
+	} while (is.windows < 4);
+	stop();
+	REQUIRE(wipe());
+	REQUIRE(start());
+	TOWN_CHECK(&t, "restored");
 	close_world();
 }
 

@@ -353,7 +353,7 @@ static int run_in_sandbox(const char *dir)
 	unlink(path);
 	if (extractor_open(&options, &x, &err))
 		return 1;
-	if (sandbox_limit_files(dir, &err) || sandbox_limit_calls(&p, 0, &err))
+	if (sandbox_limit_files((const char *[]){ dir }, 1, &err) || sandbox_limit_calls(&p, 0, &err))
 		return 2;
 	if (extractor_run(x, in, fd, &err))
 		return 3;
