@@ -1,5 +1,6 @@
 // The modules that need no browser, for the unit tests.
 export * as api from "./shared/api";
+export * as blame from "./result/blame";
 export * as candidates from "./query/candidates";
 export * as cluster from "./cluster/cluster";
 export * as compare from "./compare/sides";
@@ -33,6 +34,7 @@ export * as arrange from "./flame/arrange";
 export * as color from "./flame/color";
 export * as invert from "./flame/invert";
 export * as keys from "./flame/keys";
+export * as own from "./flame/own";
 export * as names from "./flame/names";
 export * as layout from "./flame/layout";
 export * as look from "./flame/look";

@@ -1,6 +1,6 @@
 // The two sides of Compare: their windows in the address, the presets, and links to the page.
-import { profilesOf } from "../query/query";
-import { wholeCall } from "../query/read";
+import { profilesOf, withMatcher } from "../query/query";
+import { findSelectors, wholeCall } from "../query/read";
 import type { Kind } from "../query/types";
 import {
 	absolute,
@@ -168,6 +168,45 @@ export function unequalLengths({ next, base }: Sides): string {
 		`The windows are ${formatDuration(b)} (base) and ${formatDuration(a)} (new) long: ` +
 		"what adds up in time is compared in proportion with Normalized."
 	);
+}
+
+/* ---- two values of a label ---- */
+
+export interface LabelPair {
+	label: string;
+	base: string;
+	next: string;
+}
+
+const DEFAULT_LABEL = "version";
+
+/** The `=` matchers of a query's first selector. */
+function equalities(query: string): Map<string, string> {
+	const [first] = findSelectors(query);
+	const exact = (first?.matchers ?? []).filter((m) => m.op === "=");
+	return new Map(exact.map((m) => [m.label, m.value]));
+}
+
+/**
+ * The label by which two queries differ, and its values on both sides. Without a difference the
+ * values are those of `by` that both have, if any.
+ */
+export function labelPair(next: string, base: string, by: string | null = null): LabelPair {
+	const [n, b] = [equalities(next), equalities(base)];
+	const differs = [...n].find(([label, v]) => b.has(label) && b.get(label) !== v)?.[0];
+	const label = differs ?? by ?? DEFAULT_LABEL;
+	return { label, base: b.get(label) ?? "", next: n.get(label) ?? "" };
+}
+
+/** Both queries with the chosen values; unchanged without two different ones. */
+export function withLabels(next: string, base: string, pair: LabelPair | null) {
+	if (!pair?.label || !pair.base || !pair.next || pair.base === pair.next)
+		return { next, base, labelled: false };
+	return {
+		next: withMatcher(next, pair.label, pair.next),
+		base: withMatcher(next, pair.label, pair.base),
+		labelled: true,
+	};
 }
 
 /* ---- links from Explore ---- */
