@@ -178,7 +178,7 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 			"that it can have moved, or that it cannot be told yet. If nothing changed, at most " +
 			"1 % of comparisons mark anything",
 		numeric: true,
-		width: "168px",
+		width: "182px",
 		sort: (r) => rankOf(changes.get(r.function)),
 		cell: (r) => {
 			const change = changes.get(r.function);
