@@ -234,6 +234,19 @@ export function compareRange(query: string, range: Window, part: Window): Params
 	return { new: q, base: q, ...times(range), ...base, norm: "1" };
 }
 
+/** The end of a window against its beginning, a quarter of it each. */
+export function compareParts(query: string, w: Window): Params {
+	const q = profilesOf(query);
+	const quarter = (w.end - w.start) / 4;
+	return {
+		new: q,
+		base: q,
+		...times({ start: w.end - quarter, end: w.end }),
+		bfrom: trimMs(w.start),
+		bto: trimMs(w.start + quarter),
+	};
+}
+
 /** After a point against before it. */
 export function comparePoint(query: string, point: number): Params {
 	const q = profilesOf(query);
