@@ -410,7 +410,8 @@ test("a difference says of each function: changed, not by more, or cannot tell",
 	await page.goto(
 		base + "compare?" + new URLSearchParams({ ...sides, ...short, shift: "0", view: "table" }),
 	);
-	await page.getByText("Cannot tell yet: ").waitFor();
+	await notes.getByText("Cannot tell yet: ").waitFor();
+	await page.getByRole("region", { name: "Verdict" }).getByText(/cannot tell yet/).waitFor();
 	assert.deepEqual(problems, []);
 });
 

@@ -146,3 +146,9 @@ test("what changed asks of differences of selectors", () => {
 		"changed_interval(cpu[5m], cpu[5m] offset 1h)",
 	);
 });
+
+test("the base of a difference", () => {
+	assert.equal(edit.baseOf('diff(merge(cpu[5m]), merge(cpu[5m] offset 1h))'), "merge(cpu[5m] offset 1h)");
+	assert.equal(edit.baseOf("cpu - cpu offset 1h"), "cpu offset 1h");
+	assert.equal(edit.baseOf("merge(cpu)"), null);
+});

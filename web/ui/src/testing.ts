@@ -1,8 +1,10 @@
 // The modules that need no browser, for the unit tests.
 export * as api from "./shared/api";
+export * as blame from "./result/blame";
 export * as candidates from "./query/candidates";
 export * as cluster from "./cluster/cluster";
 export * as compare from "./compare/sides";
+export * as causes from "./fleet/causes";
 export * as complete from "./query/complete";
 export * as costchart from "./chart/costchart";
 export * as edit from "./query/edit";
@@ -11,6 +13,7 @@ export * as fleet from "./fleet/fleet";
 export * as group from "./result/group";
 export * as labels from "./query/labels";
 export * as language from "./query/language";
+export * as levels from "./result/levels";
 export * as measured from "./query/measured";
 export * as outline from "./result/outlinerows";
 export * as query from "./query/query";
@@ -33,6 +36,7 @@ export * as arrange from "./flame/arrange";
 export * as color from "./flame/color";
 export * as invert from "./flame/invert";
 export * as keys from "./flame/keys";
+export * as own from "./flame/own";
 export * as names from "./flame/names";
 export * as layout from "./flame/layout";
 export * as look from "./flame/look";

@@ -1,11 +1,15 @@
 // The page Compare: two selections in two windows, and what changed between them.
+import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { compareParams, expressionParams, parseMatch } from "../query/measured";
 import { diffQuery, type DiffQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval } from "../query/questions";
 import { useMeasured } from "../result/measured";
-import { DEFAULT_NODES, Results } from "../result/results";
-import { firstQuery, type ProfileType } from "../shared/api";
+import { DEFAULT_NODES, Results, useAnswered } from "../result/results";
+import { useSignificance } from "../result/significance";
+import { useElement } from "../result/useprofile";
+import { VerdictPanel } from "../result/verdictpanel";
+import { firstQuery, type ProfileElement, type ProfileType, type QueryData } from "../shared/api";
 import { type Loaded, useUrl } from "../shared/hooks";
 import { NothingStored } from "../shared/nothingstored";
 import { Notices, QueryError } from "../shared/notices";
@@ -18,6 +22,7 @@ import {
 	chooseBase,
 	chooseNew,
 	choosePoint,
+	chooseRange,
 	newRange,
 	pinned,
 	type Sides,
@@ -116,8 +121,6 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 		yMax,
 		chart: charts[kind],
 		window: win,
-		query: kind === "new" ? next : base,
-		onQuery: (q: string) => changed({ [kind]: q }),
 		onWindow: (w: Window) => changed(choose(sides, w)),
 		onPoint: takes ? onPoint : undefined,
 	});
@@ -149,6 +152,54 @@ interface DifferenceProps {
 	tick: number;
 	params: URLSearchParams;
 	patch: Patched;
+	changed(p: Patch): void;
+	/** The charts, between the verdict and the result. */
+	children: ComponentChildren;
+}
+
+const NONE: ProfileElement[] = [];
+
+const elementsOf = (data: QueryData | undefined): ProfileElement[] =>
+	data?.resultType === "profiles" ? data.result : NONE;
+
+interface JudgedProps extends DifferenceProps {
+	ask: DiffQuery;
+	element: ProfileElement;
+	significance: ReturnType<typeof useSignificance>;
+	/** Whether the answer is to the present question. */
+	present: boolean;
+	data: QueryData;
+}
+
+/** The sentence, and below it what both sides cost. */
+function Judged(p: JudgedProps) {
+	const { sides, next, base, normalized, tick, patch, changed } = p;
+	return (
+		<VerdictPanel
+			element={p.element}
+			significance={p.significance}
+			seconds={sides.next.end - sides.next.start}
+			sides={{
+				base: { query: base, window: sides.base },
+				next: { query: next, window: sides.next },
+			}}
+			tick={tick}
+			onOpen={(fn) => patch({ fn })}
+			onLonger={(s) =>
+				changed(chooseRange(sides, { kind: "relative", seconds: Math.ceil(s / 60) * 60 }))
+			}
+		>
+			{p.present && (
+				<Totals
+					data={p.data}
+					ask={p.ask}
+					sides={sides}
+					normalized={normalized}
+					tick={tick}
+				/>
+			)}
+		</VerdictPanel>
+	);
 }
 
 function Difference(p: DifferenceProps) {
@@ -173,17 +224,21 @@ function Difference(p: DifferenceProps) {
 		[patch, next, base],
 	);
 	const { answer } = loaded;
+	const elements = elementsOf(answer?.data);
+	const { element, all } = useElement({ elements, params });
+	const known = useAnswered({ query: ask?.query ?? "", times, asked, answered: loaded.key });
+	const significance = useSignificance(known, element, !all);
 	return (
 		<>
-			{answer && ask && loaded.key === asked && (
-				<Totals
+			{answer && ask && element && (
+				<Judged
+					{...p}
+					{...{ ask, element, significance }}
+					present={loaded.key === asked}
 					data={answer.data}
-					ask={ask}
-					sides={sides}
-					normalized={normalized}
-					tick={tick}
 				/>
 			)}
+			{p.children}
 			{ask && <Asked ask={ask} start={sides.next.start} />}
 			<Progress loaded={loaded} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
@@ -200,6 +255,7 @@ function Difference(p: DifferenceProps) {
 					patch={patch}
 					edit={edit}
 					edited={[next, base]}
+					significance={significance}
 					fixed={pinned(sides)}
 				/>
 			)}
@@ -242,23 +298,18 @@ export function Compare() {
 				changed={changed}
 			/>
 			<Expression params={params} patch={patch} />
-			<Both
-				{...both}
-				types={types}
-				tick={tick}
-				picking={picking}
-				changed={changed}
-				onPicked={() => setPicking(false)}
-			/>
 			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
 			{types.answer?.data.length === 0 && <NothingStored />}
-			<Difference
-				{...both}
-				normalized={normalized}
-				tick={tick}
-				params={params}
-				patch={patch}
-			/>
+			<Difference {...both} {...{ normalized, tick, params, patch, changed }}>
+				<Both
+					{...both}
+					types={types}
+					tick={tick}
+					picking={picking}
+					changed={changed}
+					onPicked={() => setPicking(false)}
+				/>
+			</Difference>
 		</main>
 	);
 }

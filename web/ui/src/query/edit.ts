@@ -251,6 +251,13 @@ function sidesOf(n: Node | null): [Node, Node] | null {
 	return minus && !minus.modified ? [minus.lhs, minus.rhs] : null;
 }
 
+/** The base of a difference, as text; null if the query is none. */
+export function baseOf(query: string): string | null {
+	const q = clean(query);
+	const sides = sidesOf(read(q).tree);
+	return sides && textOf(q, sides[1]);
+}
+
 /**
  * `changed_interval` of the two sides of a difference, over a window of `seconds`; null if a side is
  * more than a selector.

@@ -17,6 +17,8 @@ export interface QueryBarProps {
 	/** The error of `query` itself. */
 	error?: ApiError | null;
 	onRun(query: string): void;
+	/** Called with each text that is typed; there is no button to run it then. */
+	onText?(text: string): void;
 }
 
 const CHECK_MS = 400; // after the last key
@@ -100,7 +102,10 @@ export function QueryBar(props: QueryBarProps) {
 				error={own ? (props.error ?? check.error) : check.error}
 				tell={!(own && props.error)}
 				area={area}
-				onText={setText}
+				onText={(t) => {
+					setText(t);
+					props.onText?.(t);
+				}}
 				onRun={onRun}
 				onFormat={format}
 			/>
@@ -113,9 +118,11 @@ export function QueryBar(props: QueryBarProps) {
 			>
 				Format
 			</button>
-			<button type="submit" class="primary run">
-				{loading ? <span class="spinner" /> : <IconPlay />}Run
-			</button>
+			{!props.onText && (
+				<button type="submit" class="primary run">
+					{loading ? <span class="spinner" /> : <IconPlay />}Run
+				</button>
+			)}
 		</form>
 	);
 }

@@ -20,7 +20,9 @@ import { type Significance, SignificanceNotes } from "./significance";
 import { DiffLegend, ElementSelect, SearchBox, Summary } from "./toolbar";
 import { TopTable } from "./toptable";
 import { selectedName, UnnamedNote } from "./unnamednote";
+import { VerdictPanel } from "./verdictpanel";
 import {
+	type Bases,
 	type ProfileProps,
 	type ProfileState,
 	TABLE_ROWS,
@@ -71,6 +73,7 @@ function Picked({ pick, onPick }: { pick: string; onPick(name: string): void }) 
 
 function TablePart(props: {
 	top: Top;
+	bases: Bases | null;
 	significance: Significance | null;
 	diff: boolean;
 	filter: RegExp | null;
@@ -95,6 +98,7 @@ function TablePart(props: {
 					onOpen={props.onOpen}
 					onPick={props.onPick}
 					changes={significance?.changes}
+					bases={props.bases}
 				/>
 			) : (
 				<div class="empty">
@@ -176,6 +180,7 @@ function Views({ props, of }: Part) {
 			{of.tabled && (
 				<TablePart
 					top={of.top}
+					bases={of.bases}
 					significance={of.significance}
 					diff={diff}
 					filter={of.searched.pattern}
@@ -231,7 +236,7 @@ function whyIdle(query: string, { element, diff }: ProfileState): string {
 export function ProfileResult(props: ProfileProps) {
 	const of = useProfile(props);
 	const { idle, broken } = of;
-	return (
+	const result = (
 		<section class={props.loading ? "panel results busy" : "panel results"}>
 			<Toolbar props={props} of={of} />
 			{broken && <div class="notice error">{broken}</div>}
@@ -248,5 +253,18 @@ export function ProfileResult(props: ProfileProps) {
 				<Views props={props} of={of} />
 			)}
 		</section>
+	);
+	// Compare shows the verdict above its charts.
+	if (!of.diff || props.significance !== undefined) return result;
+	return (
+		<>
+			<VerdictPanel
+				element={of.element}
+				significance={of.significance}
+				seconds={0}
+				onOpen={of.onOpen}
+			/>
+			{result}
+		</>
 	);
 }

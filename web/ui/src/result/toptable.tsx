@@ -9,9 +9,10 @@ import {
 	formatSigned,
 	formatValue,
 	parseSample,
-	signedPercent,
 	trend,
 } from "../shared/units";
+import { times } from "./blame";
+import type { Bases } from "./useprofile";
 import { boundsOf, type Change, middleOf, rankOf, wordsOf } from "./verdict";
 
 export interface TopTableProps {
@@ -26,6 +27,8 @@ export interface TopTableProps {
 	onPick?(name: string): void;
 	/** In a difference: how each function's share changed. */
 	changes?: Map<string, Change>;
+	/** In a difference: the base's costs, null while unknown. */
+	bases?: Bases | null;
 }
 
 type Highlight = Pick<TopTableProps, "picked" | "onPick">;
@@ -105,7 +108,23 @@ function diffColumns(
 	rows: TopRow[],
 	highlight: Highlight,
 	changes: Map<string, Change> | undefined,
+	bases: Bases | null,
 ): Column<TopRow>[] {
+	const baseOf = (r: TopRow): number | null =>
+		bases ? (bases.rows.get(r.function)?.flat ?? (bases.whole ? 0 : null)) : null;
+	const side = (key: string, title: string, hint: string, of: (r: TopRow, base: number) => number) => ({
+		key,
+		title,
+		hint,
+		numeric: true,
+		width: "78px",
+		sort: (r: TopRow) => of(r, baseOf(r) ?? 0),
+		cell: (r: TopRow) => {
+			const base = baseOf(r);
+			return base === null ? <span class="faint">–</span> : formatValue(of(r, base), unit);
+		},
+	});
+
 	const largest = (key: "flat" | "cum") =>
 		rows.reduce((m, r) => Math.max(m, Math.abs(r[key])), 0) || 1;
 	const value = (key: "flat" | "cum", title: string, hint: string): Column<TopRow> => {
@@ -121,25 +140,31 @@ function diffColumns(
 			bar: (r) => r[key] / most,
 		};
 	};
-	const percent = (of: "flat" | "cum", title: string): Column<TopRow> => ({
-		key: `${of}_percent`,
-		title,
-		hint: "The change in percent of the base's total",
+	const ratio = (r: TopRow): number => {
+		const base = baseOf(r);
+		return base ? (base + r.flat) / base : r.flat > 0 ? Infinity : 1;
+	};
+	const by: Column<TopRow> = {
+		key: "times",
+		title: "Times",
+		hint: "New divided by base: the cost in the function itself",
 		numeric: true,
-		width: "74px",
-		sort: (r) => signedPercent(r, of),
-		cell: (r) => (
-			<span class={trend(r[of])}>
-				{(r[of] > 0 ? "+" : "") + formatPercent(signedPercent(r, of))}
-			</span>
-		),
-	});
+		width: "64px",
+		sort: ratio,
+		cell: (r) => {
+			const base = baseOf(r);
+			return (
+				base !== null && <span class={trend(r.flat)}>{times(base, base + r.flat)}</span>
+			);
+		},
+	};
 	return [
 		nameColumn(highlight),
-		value("flat", "Δ Flat", "Change of the cost in the function itself"),
-		percent("flat", "Δ Flat %"),
-		value("cum", "Δ Cum", "Change of the cost in the function and all it calls"),
-		percent("cum", "Δ Cum %"),
+		side("base", "Base", "Cost in the function itself, in the base", (_, base) => base),
+		side("new", "New", "Cost in the function itself, in new", (r, base) => base + r.flat),
+		value("flat", "Difference", "New less base: the cost in the function itself"),
+		by,
+		value("cum", "Δ Cum", "New less base: the cost in the function and all it calls"),
 		...(changes ? [significance(changes)] : []),
 	];
 }
@@ -153,7 +178,7 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 			"that it can have moved, or that it cannot be told yet. If nothing changed, at most " +
 			"1 % of comparisons mark anything",
 		numeric: true,
-		width: "180px",
+		width: "182px",
 		sort: (r) => rankOf(changes.get(r.function)),
 		cell: (r) => {
 			const change = changes.get(r.function);
@@ -173,13 +198,13 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 }
 
 export function TopTable(props: TopTableProps) {
-	const { element, diff, filter, picked, onOpen, onPick, changes } = props;
+	const { element, diff, filter, picked, onOpen, onPick, changes, bases = null } = props;
 	const columns = useMemo(
 		() =>
 			diff
-				? diffColumns(element.unit, element.rows, { picked, onPick }, changes)
+				? diffColumns(element.unit, element.rows, { picked, onPick }, changes, bases)
 				: plainColumns(element.unit, { picked, onPick }),
-		[element, diff, picked, onPick, changes],
+		[element, diff, picked, onPick, changes, bases],
 	);
 	return (
 		<Table

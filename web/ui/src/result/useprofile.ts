@@ -4,9 +4,9 @@ import { buildFlame, type Flame, setWidthMode, type WidthMode } from "../flame/l
 import { lookFromParams } from "../flame/look";
 import type { FlameAction } from "../flame/menu";
 import { type Matches, search, searchName } from "../flame/search";
-import { alertThreshold, groupBy } from "../query/edit";
+import { alertThreshold, baseOf, groupBy } from "../query/edit";
 import { tableQuery, withMatcher } from "../query/query";
-import { type ProfileElement, type QueryData, sameLabels, type TopElement } from "../shared/api";
+import { type ProfileElement, type QueryData, sameLabels, type TopElement, type TopRow } from "../shared/api";
 import { publish } from "../shared/debug";
 import { type Loaded, useApi, useUrl } from "../shared/hooks";
 import { binariesIn } from "../shared/symbols";
@@ -31,7 +31,7 @@ export interface ProfileProps extends ResultsProps {
 }
 
 /** The element that is shown: one of the answer's, or all together. */
-function useElement({ elements, params }: ProfileProps) {
+export function useElement({ elements, params }: Pick<ProfileProps, "elements" | "params">) {
 	const all = params.get("el") === "all" && elements.length > 1;
 	const index = Math.min(elements.length - 1, Math.max(0, Number(params.get("el") ?? 0) || 0));
 	const element = useMemo(
@@ -97,6 +97,37 @@ function useTop(props: ProfileProps, element: ProfileElement, all: boolean, want
 		loaded.answer?.data.resultType === "top" ? loaded.answer.data.result : [];
 	const own = tables.find((t) => sameLabels(t.metric, element.metric));
 	return { loaded, sent, element: own ?? (tables.length === 1 ? tables[0] : undefined) };
+}
+
+/**
+ * The base's costs per function, so that a difference shows both sides; null while unknown. `whole`:
+ * a function that is not in it has no cost.
+ */
+export interface Bases {
+	rows: Map<string, TopRow>;
+	whole: boolean;
+}
+
+function useBases(
+	props: ProfileProps,
+	element: ProfileElement,
+	all: boolean,
+	wanted: boolean,
+): Bases | null {
+	const query = all ? groupBy(props.query, "") : props.query;
+	const side = element.flamebearer.format === "double" ? baseOf(query) : null;
+	const ask = side ? { ...props, query: side } : props;
+	const { element: base } = useTop(ask, element, false, wanted && side !== null);
+	return useMemo(
+		() =>
+			side && base
+				? {
+						rows: new Map(base.rows.map((r) => [r.function, r])),
+						whole: (base.functions ?? Infinity) <= base.rows.length,
+					}
+				: null,
+		[side, base],
+	);
 }
 
 /** Share 0..1 of a function and what it calls: of all, or of the new side of a difference. */
@@ -186,8 +217,12 @@ export function useProfile(props: ProfileProps) {
 	const matches = useMatches(flame, searched.pattern, pick, widthMode);
 	const tabled = view === "both" || view === "table";
 	const top = useTop(props, element, all, tabled || fn !== "");
+	const bases = useBases(props, element, all, tabled);
 	const asked = all ? { ...props, query: groupBy(props.query, "") } : props;
-	const significance = useSignificance(asked, element, tabled && !fn);
+	const given = all ? undefined : props.significance;
+	const diff = element.flamebearer.format === "double";
+	const own = useSignificance(asked, element, given === undefined);
+	const significance = given === undefined ? own : given;
 	const shareOf = useCallback(
 		(name: string) => shareIn(flame, top.element, name),
 		[flame, top.element],
@@ -201,10 +236,9 @@ export function useProfile(props: ProfileProps) {
 	);
 	return {
 		...{ element, index, all, view, widthMode, searched, pick, fn, flame, broken, matches },
-		...{ tabled, top, significance, onOpen, onZoom, onSearch, onPick },
+		...{ tabled, top, bases, significance, diff, onOpen, onZoom, onSearch, onPick },
 		// The view of one function has no level of labels.
 		actions: useActions(props, all && !fn, shareOf, onOpen),
-		diff: element.flamebearer.format === "double",
 		idle: element.cost === 0 && element.flamebearer.levels.length < 2,
 		look: lookFromParams(params),
 		zoom: params.get("zoom") ?? "",
