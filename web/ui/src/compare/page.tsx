@@ -6,8 +6,8 @@ import { useProfileTypes, useQuestion, useScrapeInterval } from "../query/questi
 import { useMeasured } from "../result/measured";
 import { DEFAULT_NODES, Results } from "../result/results";
 import { firstQuery, type ProfileType } from "../shared/api";
+import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useUrl } from "../shared/hooks";
-import { NothingStored } from "../shared/nothingstored";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { instantFromParams, trimMs, type Window } from "../shared/timerange";
@@ -222,6 +222,7 @@ export function Compare() {
 	const base = params.get("base") ?? "";
 	const sides = useSides(params, tick);
 	const normalized = params.get("norm") === "1";
+	const first = useFirstMinute(types, false);
 	const patch: Patched = useCallback((p, replace = false) => store.patch(p, replace), [store]);
 	useFirstQuery(params, types, patch);
 	const changed = (p: Patch) => {
@@ -251,7 +252,7 @@ export function Compare() {
 				onPicked={() => setPicking(false)}
 			/>
 			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
-			{types.answer?.data.length === 0 && <NothingStored />}
+			{first.waiting && <FirstMinutePanel first={first} />}
 			<Difference
 				{...both}
 				normalized={normalized}

@@ -10,13 +10,13 @@ import { guessKind, type Kind } from "../query/types";
 import { MeasuredProfiles } from "../result/measured";
 import { DEFAULT_NODES, Results } from "../result/results";
 import { firstQuery, type ProfileType, resolveType } from "../shared/api";
+import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
-import { NothingStored } from "../shared/nothingstored";
+import { useFirstView } from "../shared/stored";
 import {
 	contextFromParams,
 	instantFromParams,
 	parseDuration,
-	rangeFromParams,
 	resolve,
 	type TimeRange,
 	trimMs,
@@ -38,10 +38,10 @@ function useResolved(range: TimeRange, tick: number) {
 }
 
 /** The question in the URL. */
-function useAsk(tick: number) {
+function useAsk(tick: number, stored: boolean) {
 	const { store, location } = useUrl();
 	const { params } = location;
-	const range = rangeFromParams((k) => params.get(k));
+	const { range, known } = useFirstView(params, stored);
 	const win = useResolved(range, tick);
 	const patch = useCallback(
 		(p: Record<string, string | null>, replace = false) => store.patch(p, replace),
@@ -51,6 +51,8 @@ function useAsk(tick: number) {
 		params,
 		patch,
 		query: params.get("query") ?? "",
+		/** The query, or "" until its range is known. */
+		asked: known ? (params.get("query") ?? "") : "",
 		by: params.get("by") ?? "",
 		refresh: params.get("refresh") ?? "off",
 		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
@@ -66,7 +68,7 @@ type Ask = ReturnType<typeof useAsk>;
 
 /** The answer, its kind, and its chart. */
 function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
-	const { query, at, win, context, by } = ask;
+	const { asked: query, at, win, context, by } = ask;
 	const interval = useScrapeInterval();
 	const sent = query ? flameQuery(query) : "";
 	const times = at === null ? windowTimes(win) : { time: trimMs(at) };
@@ -142,15 +144,17 @@ export function Explore() {
 	const known = types.answer?.data ?? [];
 	const [tick, setTick] = useState(0);
 	const again = () => setTick((t) => t + 1);
-	const ask = useAsk(tick);
+	const ask = useAsk(tick, known.length > 0);
 	const { params, patch, query, at } = ask;
 	const answer = useAnswer(ask, types, tick);
 	const { sent, times, loaded, named, kind, chart } = answer;
 	const { run, edit, fixed } = useQueries(ask, again);
+	const firstMinute = useFirstMinute(types, !query);
+	const waits = firstMinute.waiting;
 	useEffect(() => {
-		const first = !query && types.answer ? firstQuery(types.answer.data) : "";
+		const first = !query && types.answer && !waits ? firstQuery(types.answer.data) : "";
 		if (first) patch({ query: first }, true);
-	}, [query, types.answer]);
+	}, [query, types.answer, waits]);
 	useInterval(parseDuration(ask.refresh) ?? 0, again);
 	const selector = useMemo(() => pickable(query), [query]);
 	const stored = !types.answer || !named || named === "up" || resolveType(named, known);
@@ -170,7 +174,7 @@ export function Explore() {
 				run={run}
 			/>
 
-			{types.answer && known.length === 0 && <NothingStored />}
+			{waits && <FirstMinutePanel first={firstMinute} />}
 			{chart.sent && !loaded.error && (
 				<ChartPanel
 					{...ask}

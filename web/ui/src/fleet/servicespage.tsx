@@ -6,14 +6,14 @@ import { useLabelNames, useProfileTypes, useScrapeInterval } from "../query/ques
 import { escapeRegexp } from "../query/text";
 import { type ProfileType, shortTypeName } from "../shared/api";
 import { optionsOf, Select, TextFilter } from "../shared/fields";
+import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { useInterval, useNow, useUrl } from "../shared/hooks";
-import { NothingStored } from "../shared/nothingstored";
 import { QueryError } from "../shared/notices";
+import { useFirstView } from "../shared/stored";
 import { type Column, Table } from "../shared/table";
 import { TimePicker } from "../shared/timepicker";
 import {
 	parseDuration,
-	rangeFromParams,
 	rangeToParams,
 	resolve,
 	type TimeRange,
@@ -388,6 +388,8 @@ function FleetTable({ fleet, shown, filter }: { fleet: Fleet; shown: Shown; filt
 	);
 }
 
+const YOUNG_REFRESH = "10s";
+
 export function Services() {
 	const { store, location } = useUrl();
 	const { params } = location;
@@ -397,12 +399,14 @@ export function Services() {
 	const failed = types.error ?? labels.error;
 	const names = labels.answer?.data ?? [];
 	const by = params.get("by") ?? (labels.answer ? defaultLabel(names) : "");
-	const range = rangeFromParams((k) => params.get(k));
-	const refresh = params.get("refresh") ?? "off";
-	useInterval(parseDuration(refresh) ?? 0, () => setTick((t) => t + 1));
-	const fleet = useFleet(by, range, tick, types.answer?.data ?? null);
-	const filter = params.get("filter") ?? "";
 	const all = types.answer?.data ?? [];
+	const first = useFirstMinute(types, true);
+	const { range, known, young } = useFirstView(params, all.length > 0);
+	// The services of a fresh server come one after the other.
+	const refresh = params.get("refresh") ?? (young ? YOUNG_REFRESH : "off");
+	useInterval(parseDuration(refresh) ?? 0, () => setTick((t) => t + 1));
+	const fleet = useFleet(by, range, tick, known && first.waiting === false ? all : null);
+	const filter = params.get("filter") ?? "";
 	const cpu = fleet.known.cpu ? shortTypeName(fleet.known.cpu, all) : "";
 	const { memory, tasks } = fleet.known;
 	const shown = useMemo(
@@ -422,13 +426,13 @@ export function Services() {
 					range={range}
 					onChange={(r) => store.patch(rangeToParams(r))}
 					refresh={refresh}
-					onRefresh={(r) => store.patch({ refresh: r === "off" ? null : r })}
+					onRefresh={(r) => store.patch({ refresh: r })}
 				/>
 			</div>
 			{failed && <QueryError error={failed} sent="" />}
 			<Errors fleet={fleet} />
-			{types.answer?.data.length === 0 ? (
-				<NothingStored />
+			{first.waiting ? (
+				<FirstMinutePanel first={first} />
 			) : (
 				!failed && (
 					<section class={fleet.many.since !== null ? "panel fleet busy" : "panel fleet"}>

@@ -82,6 +82,8 @@ export interface Target {
 	lastError: string;
 	lastScrape: string;
 	lastScrapeDuration: number;
+	/** When the next profile is complete; not known just after the start. */
+	nextProfile?: string;
 	health: string;
 	scrapeInterval: string;
 	scrapeTimeout: string;
