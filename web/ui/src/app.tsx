@@ -28,9 +28,10 @@ interface Page {
 	under?: string;
 }
 
+/** The first one is home. */
 const PAGES: Page[] = [
-	{ path: "explore", title: "Explore", view: Explore, key: "e" },
 	{ path: "services", title: "Services", view: Services, key: "s" },
+	{ path: "explore", title: "Explore", view: Explore, key: "e" },
 	{ path: "compare", title: "Compare", view: Compare, key: "c" },
 	{ path: "alerts", title: "Alerts", view: AlertsPage, key: "a" },
 	{ path: "rules", title: "Rules", view: RulesPage, key: "r" },
@@ -143,9 +144,12 @@ function useArrival(page: Page, query: string | null): void {
 export function App() {
 	const { store, location } = useUrl();
 	const [help, setHelp] = useState(false);
-	const page = PAGES.find((p) => p.path === location.path) ?? PAGES[0];
+	const { path, params } = location;
+	// Links to Explore once had no path.
+	const named = path || !params.has("query") ? path : "explore";
+	const page = PAGES.find((p) => p.path === named) ?? PAGES[0];
 	const ready = useLanguage();
-	useArrival(page, page.path === "explore" ? location.params.get("query") : null);
+	useArrival(page, page.path === "explore" ? params.get("query") : null);
 	useKeys({
 		jumps: JUMPS,
 		go: (path) => store.go(path, new URLSearchParams()),
@@ -169,7 +173,7 @@ export function App() {
 		<div class="app" onClick={onClick}>
 			<SkipLink />
 			<header>
-				<a class="brand" href="explore">
+				<a class="brand" href="services">
 					<Logo />
 					<span>Epimetheus</span>
 				</a>

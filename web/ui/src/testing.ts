@@ -18,6 +18,7 @@ export * as read from "./query/read";
 export * as relabel from "./fleet/relabel";
 export * as rules from "./rules/rules";
 export * as series from "./chart/series";
+export * as changes from "./fleet/changes";
 export * as firststeps from "./shared/firststeps";
 export * as stored from "./shared/stored";
 export * as symbols from "./shared/symbols";
