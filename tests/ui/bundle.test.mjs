@@ -6,8 +6,8 @@ import test from "node:test";
 const sizes = JSON.parse(readFileSync(process.env.EPI_UI_SIZES, "utf8"));
 const KB = 1024;
 
-test("the page is small: 140 KB gzipped, of the 300 that are allowed", () => {
-	assert.ok(sizes.gzip <= 140 * KB, `${sizes.gzip} bytes`);
+test("the page is small: 160 KB gzipped, of the 300 that are allowed", () => {
+	assert.ok(sizes.gzip <= 160 * KB, `${sizes.gzip} bytes`);
 });
 
 /** The limits in bytes, minified and not compressed. A part without a limit fails the test. */
@@ -16,7 +16,7 @@ const MOST = {
 	uplot: 52 * KB,
 	"uplot (css)": 3 * KB,
 	src: 8 * KB,
-	"src/shared": 32 * KB,
+	"src/shared": 40 * KB,
 	"src/query": 64 * KB,
 	"src/flame": 64 * KB,
 	"src/chart": 16 * KB,

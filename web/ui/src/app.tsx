@@ -12,6 +12,7 @@ import { AlertsPage } from "./rules/alertspage";
 import { RulesPage } from "./rules/rulespage";
 import { useOutside, useUrl } from "./shared/hooks";
 import { IconMenu, IconMoon, IconSun, Logo } from "./shared/icons";
+import { OutageBanner, useOutage } from "./shared/outagebanner";
 import { toggleTheme, useTheme } from "./shared/theme";
 import { ConfigPage, FlagsPage, StatusPage } from "./status/statuspage";
 import { TsdbPage } from "./status/tsdbpage";
@@ -149,6 +150,7 @@ export function App() {
 	const named = path || !params.has("query") ? path : "explore";
 	const page = PAGES.find((p) => p.path === named) ?? PAGES[0];
 	const ready = useLanguage();
+	const outage = useOutage();
 	useArrival(page, page.path === "explore" ? params.get("query") : null);
 	useKeys({
 		jumps: JUMPS,
@@ -191,6 +193,7 @@ export function App() {
 				</button>
 				<ThemeButton />
 			</header>
+			{outage && <OutageBanner outage={outage} />}
 			{ready && <View key={page.path} />}
 			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
 		</div>

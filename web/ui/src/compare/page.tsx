@@ -8,6 +8,7 @@ import { DEFAULT_NODES, Results } from "../result/results";
 import { firstQuery, type ProfileType } from "../shared/api";
 import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useUrl } from "../shared/hooks";
+import { LastGood } from "../shared/lastgood";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { instantFromParams, trimMs, type Window } from "../shared/timerange";
@@ -187,27 +188,32 @@ function Difference(p: DifferenceProps) {
 			{ask && <Asked ask={ask} start={sides.next.start} />}
 			<Progress loaded={loaded} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
-			{answer && <Notices {...answer} />}
-			{answer && ask && (
-				<Results
-					query={ask.query}
-					times={times}
-					asked={asked}
-					answered={loaded.key}
-					answer={answer}
-					loading={loaded.loading}
-					params={params}
-					patch={patch}
-					edit={edit}
-					edited={[next, base]}
-					fixed={pinned(sides)}
-				/>
-			)}
-			{!answer && loaded.loading && (
-				<section class="panel">
-					<div class="empty">Loading…</div>
-				</section>
-			)}
+			<LastGood
+				failed={loaded.error !== null}
+				good={answer !== null && loaded.key === asked}
+			>
+				{answer && <Notices {...answer} />}
+				{answer && ask && (
+					<Results
+						query={ask.query}
+						times={times}
+						asked={asked}
+						answered={loaded.key}
+						answer={answer}
+						loading={loaded.loading}
+						params={params}
+						patch={patch}
+						edit={edit}
+						edited={[next, base]}
+						fixed={pinned(sides)}
+					/>
+				)}
+				{!answer && loaded.loading && (
+					<section class="panel">
+						<div class="empty">Loading…</div>
+					</section>
+				)}
+			</LastGood>
 		</>
 	);
 }

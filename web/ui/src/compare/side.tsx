@@ -78,9 +78,8 @@ export function Side(props: SideProps) {
 				times={windowTimes(win)}
 				onRun={props.onQuery}
 			/>
-			{chart.loaded.error ? (
-				<QueryError error={chart.loaded.error} sent={chart.sent} />
-			) : (
+			{chart.loaded.error && <QueryError error={chart.loaded.error} sent={chart.sent} />}
+			{(!chart.loaded.error || chart.loaded.answer) && (
 				<Chart
 					matrix={chart.loaded.answer?.data.result ?? EMPTY}
 					unit={chart.unit}

@@ -12,6 +12,7 @@ import { DEFAULT_NODES, Results } from "../result/results";
 import { firstQuery, type ProfileType, resolveType } from "../shared/api";
 import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
+import { LastGood } from "../shared/lastgood";
 import { useFirstView } from "../shared/stored";
 import {
 	contextFromParams,
@@ -175,43 +176,48 @@ export function Explore() {
 			/>
 
 			{waits && <FirstMinutePanel first={firstMinute} />}
-			{chart.sent && !loaded.error && (
-				<ChartPanel
-					{...ask}
-					chart={chart}
-					kind={kind}
-					stacked={params.get("stack") === "1"}
-					window={ask.win}
-					interval={answer.interval ?? 15}
-					run={run}
-				/>
-			)}
+			<LastGood
+				failed={loaded.error !== null}
+				good={loaded.answer !== null && loaded.key === answer.asked}
+			>
+				{chart.sent && (
+					<ChartPanel
+						{...ask}
+						chart={chart}
+						kind={kind}
+						stacked={params.get("stack") === "1"}
+						window={ask.win}
+						interval={answer.interval ?? 15}
+						run={run}
+					/>
+				)}
 
-			{loaded.answer && (
-				<Results
-					query={sent}
-					unknownType={stored ? "" : named}
-					times={times}
-					compact={at !== null}
-					asked={answer.asked}
-					answered={loaded.key}
-					answer={loaded.answer}
-					loading={loaded.loading}
-					params={params}
-					patch={patch}
-					edit={at === null ? edit : undefined}
-					edited={[query]}
-					fixed={fixed}
-				/>
-			)}
-			{kind === "costs" && (
-				<BehindCosts ask={ask} isVector={answer.own?.resultType === "vector"} />
-			)}
-			{!loaded.answer && loaded.loading && (
-				<section class="panel">
-					<div class="empty">Loading…</div>
-				</section>
-			)}
+				{loaded.answer && (
+					<Results
+						query={sent}
+						unknownType={stored ? "" : named}
+						times={times}
+						compact={at !== null}
+						asked={answer.asked}
+						answered={loaded.key}
+						answer={loaded.answer}
+						loading={loaded.loading}
+						params={params}
+						patch={patch}
+						edit={at === null ? edit : undefined}
+						edited={[query]}
+						fixed={fixed}
+					/>
+				)}
+				{kind === "costs" && (
+					<BehindCosts ask={ask} isVector={answer.own?.resultType === "vector"} />
+				)}
+				{!loaded.answer && loaded.loading && (
+					<section class="panel">
+						<div class="empty">Loading…</div>
+					</section>
+				)}
+			</LastGood>
 		</main>
 	);
 }

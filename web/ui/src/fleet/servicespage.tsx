@@ -10,6 +10,7 @@ import { optionsOf, Select, TextFilter } from "../shared/fields";
 import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { useInterval, useNow, useUrl } from "../shared/hooks";
 import { QueryError } from "../shared/notices";
+import { unreachable } from "../shared/outage";
 import { useFirstView } from "../shared/stored";
 import { type Column, Table } from "../shared/table";
 import { TimePicker } from "../shared/timepicker";
@@ -351,7 +352,10 @@ function useFleet(by: string, range: TimeRange, tick: number, types: ProfileType
 type Fleet = ReturnType<typeof useFleet>;
 
 function Errors({ fleet }: { fleet: Fleet }) {
-	const failed = fleet.asks.filter((a) => fleet.many.errors[a.key]);
+	const failed = fleet.asks.filter((a) => {
+		const error = fleet.many.errors[a.key];
+		return error && !unreachable(error);
+	});
 	if (failed.length === 0) return null;
 	const messages = new Map<string, string[]>();
 	for (const a of failed) {
@@ -447,7 +451,7 @@ export function Services() {
 			{first.waiting ? (
 				<FirstMinutePanel first={first} />
 			) : (
-				!failed && (
+				(!failed || fleet.rows.length > 0) && (
 					<section class={fleet.many.since !== null ? "panel fleet busy" : "panel fleet"}>
 						<FleetTable fleet={fleet} shown={shown} filter={filter} />
 					</section>

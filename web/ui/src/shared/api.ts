@@ -127,6 +127,8 @@ export class ApiError extends Error {
 	column = 0;
 	/** The message without its place. */
 	detail: string;
+	/** When the question is asked again by itself, by performance.now(). */
+	retryAt?: number;
 
 	constructor(
 		public status: number,
