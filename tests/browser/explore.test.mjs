@@ -32,7 +32,7 @@ async function storedGraph(w) {
 }
 
 test("a first visit shows a flame graph, a chart and a table, and asks nobody else", async (t) => {
-	const { page, problems } = await open(t, "");
+	const { page, problems } = await open(t, "explore");
 	await flameReady(page);
 	await page.locator(".chart canvas").waitFor();
 	await page.locator(".vtable-body > div").first().waitFor();

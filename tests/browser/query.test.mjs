@@ -330,37 +330,6 @@ test("of thousands of values a part is shown, and typing narrows", async (t) => 
 	);
 });
 
-test("an empty store says what to do next", async (t) => {
-	const { page } = await open(t, "explore", {
-		before: (p) =>
-			p.route("**/api/v1/profile_types*", (route) =>
-				route.fulfill({ json: { status: "success", data: [] } }),
-			),
-	});
-	await page.getByRole("heading", { name: "No profiles are stored yet" }).waitFor();
-	const lines = (await page.locator(".nothing-stored pre").innerText()).trim().split("\n");
-	assert.equal(lines.length, 3);
-	assert.equal(lines[0], "scrape_configs:");
-	await page.getByRole("button", { name: "Copy" }).click();
-	await page.getByText("Copied", { exact: true }).waitFor();
-	await shot(page, "nothing");
-	await page.locator(".nothing-stored").getByRole("link", { name: "targets" }).click();
-	await page.waitForURL(/targets/);
-});
-
-test("an empty store says so wherever profiles are looked for", async (t) => {
-	for (const name of ["compare", "services"]) {
-		const { page, problems } = await open(t, name, {
-			before: (p) =>
-				p.route("**/api/v1/profile_types*", (route) =>
-					route.fulfill({ json: { status: "success", data: [] } }),
-				),
-		});
-		await page.getByRole("heading", { name: "No profiles are stored yet" }).waitFor();
-		assert.deepEqual(problems, []);
-	}
-});
-
 test("a server that does not answer is said once, on every page", async (t) => {
 	for (const name of ["explore", "explore?query=cpu", "compare", "services", "targets"]) {
 		const { page } = await open(t, name, {
@@ -370,7 +339,7 @@ test("a server that does not answer is said once, on every page", async (t) => {
 		await page.waitForLoadState("networkidle");
 		const said = await page.locator(".notice.error").allInnerTexts();
 		assert.equal(said.length, 1, `${name}: ${said}`);
-		assert.match(said[0], /the server cannot be reached/, name);
+		assert.match(said[0], /the server cannot be reached/i, name);
 		assert.equal(await page.getByText("Loading…").count(), 0, name);
 	}
 });

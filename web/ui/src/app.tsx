@@ -12,6 +12,7 @@ import { AlertsPage } from "./rules/alertspage";
 import { RulesPage } from "./rules/rulespage";
 import { useOutside, useUrl } from "./shared/hooks";
 import { IconMenu, IconMoon, IconSun, Logo } from "./shared/icons";
+import { OutageBanner, useOutage } from "./shared/outagebanner";
 import { toggleTheme, useTheme } from "./shared/theme";
 import { ConfigPage, FlagsPage, StatusPage } from "./status/statuspage";
 import { TsdbPage } from "./status/tsdbpage";
@@ -28,9 +29,10 @@ interface Page {
 	under?: string;
 }
 
+/** The first one is home. */
 const PAGES: Page[] = [
-	{ path: "explore", title: "Explore", view: Explore, key: "e" },
 	{ path: "services", title: "Services", view: Services, key: "s" },
+	{ path: "explore", title: "Explore", view: Explore, key: "e" },
 	{ path: "compare", title: "Compare", view: Compare, key: "c" },
 	{ path: "alerts", title: "Alerts", view: AlertsPage, key: "a" },
 	{ path: "rules", title: "Rules", view: RulesPage, key: "r" },
@@ -143,9 +145,13 @@ function useArrival(page: Page, query: string | null): void {
 export function App() {
 	const { store, location } = useUrl();
 	const [help, setHelp] = useState(false);
-	const page = PAGES.find((p) => p.path === location.path) ?? PAGES[0];
+	const { path, params } = location;
+	// Links to Explore once had no path.
+	const named = path || !params.has("query") ? path : "explore";
+	const page = PAGES.find((p) => p.path === named) ?? PAGES[0];
 	const ready = useLanguage();
-	useArrival(page, page.path === "explore" ? location.params.get("query") : null);
+	const outage = useOutage();
+	useArrival(page, page.path === "explore" ? params.get("query") : null);
 	useKeys({
 		jumps: JUMPS,
 		go: (path) => store.go(path, new URLSearchParams()),
@@ -169,7 +175,7 @@ export function App() {
 		<div class="app" onClick={onClick}>
 			<SkipLink />
 			<header>
-				<a class="brand" href="explore">
+				<a class="brand" href="services">
 					<Logo />
 					<span>Epimetheus</span>
 				</a>
@@ -187,6 +193,7 @@ export function App() {
 				</button>
 				<ThemeButton />
 			</header>
+			{outage && <OutageBanner outage={outage} />}
 			{ready && <View key={page.path} />}
 			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
 		</div>

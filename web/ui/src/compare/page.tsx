@@ -10,8 +10,9 @@ import { useSignificance } from "../result/significance";
 import { useElement } from "../result/useprofile";
 import { VerdictPanel } from "../result/verdictpanel";
 import { firstQuery, type ProfileElement, type ProfileType, type QueryData } from "../shared/api";
+import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useUrl } from "../shared/hooks";
-import { NothingStored } from "../shared/nothingstored";
+import { LastGood } from "../shared/lastgood";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { instantFromParams, trimMs, type Window } from "../shared/timerange";
@@ -242,28 +243,33 @@ function Difference(p: DifferenceProps) {
 			{ask && <Asked ask={ask} start={sides.next.start} />}
 			<Progress loaded={loaded} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
-			{answer && <Notices {...answer} />}
-			{answer && ask && (
-				<Results
-					query={ask.query}
-					times={times}
-					asked={asked}
-					answered={loaded.key}
-					answer={answer}
-					loading={loaded.loading}
-					params={params}
-					patch={patch}
-					edit={edit}
-					edited={[next, base]}
-					significance={significance}
-					fixed={pinned(sides)}
-				/>
-			)}
-			{!answer && loaded.loading && (
-				<section class="panel">
-					<div class="empty">Loading…</div>
-				</section>
-			)}
+			<LastGood
+				failed={loaded.error !== null}
+				good={answer !== null && loaded.key === asked}
+			>
+				{answer && <Notices {...answer} />}
+				{answer && ask && (
+					<Results
+						query={ask.query}
+						times={times}
+						asked={asked}
+						answered={loaded.key}
+						answer={answer}
+						loading={loaded.loading}
+						params={params}
+						patch={patch}
+						edit={edit}
+						edited={[next, base]}
+						significance={significance}
+						fixed={pinned(sides)}
+					/>
+				)}
+				{!answer && loaded.loading && (
+					<section class="panel">
+						<div class="empty">Loading…</div>
+					</section>
+				)}
+			</LastGood>
 		</>
 	);
 }
@@ -278,6 +284,7 @@ export function Compare() {
 	const base = params.get("base") ?? "";
 	const sides = useSides(params, tick);
 	const normalized = params.get("norm") === "1";
+	const first = useFirstMinute(types, false);
 	const patch: Patched = useCallback((p, replace = false) => store.patch(p, replace), [store]);
 	useFirstQuery(params, types, patch);
 	const changed = (p: Patch) => {
@@ -299,7 +306,7 @@ export function Compare() {
 			/>
 			<Expression params={params} patch={patch} />
 			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
-			{types.answer?.data.length === 0 && <NothingStored />}
+			{first.waiting && <FirstMinutePanel first={first} />}
 			<Difference {...both} {...{ normalized, tick, params, patch, changed }}>
 				<Both
 					{...both}

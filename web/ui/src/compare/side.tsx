@@ -68,9 +68,8 @@ export function Side(props: SideProps) {
 					{chart.unit.label} · step {formatDuration(chart.step)}
 				</span>
 			</div>
-			{chart.loaded.error ? (
-				<QueryError error={chart.loaded.error} sent={chart.sent} />
-			) : (
+			{chart.loaded.error && <QueryError error={chart.loaded.error} sent={chart.sent} />}
+			{(!chart.loaded.error || chart.loaded.answer) && (
 				<Chart
 					matrix={chart.loaded.answer?.data.result ?? EMPTY}
 					unit={chart.unit}

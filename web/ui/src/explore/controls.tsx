@@ -1,5 +1,6 @@
 // The controls of Explore: query, window, picker, label browser; and the error of the query.
 import { useRef } from "preact/hooks";
+import { DidYouMean } from "../query/didyoumean";
 import { LabelBrowser } from "../query/labelbrowser";
 import { parseMatch } from "../query/measured";
 import { Picker } from "../query/picker";
@@ -126,6 +127,11 @@ export function Controls(props: ControlsProps) {
 				<QueryError error={types.error} sent="" />
 			)}
 			{loaded.answer && <Notices {...loaded.answer} since={Number(props.times.start)} />}
+			<DidYouMean
+				query={query}
+				messages={loaded.error ? [loaded.error.detail] : (loaded.answer?.infos ?? [])}
+				run={run}
+			/>
 			{at !== null && (
 				<Instant
 					at={at}

@@ -14,13 +14,14 @@ import { MeasuredProfiles } from "../result/measured";
 import { DEFAULT_NODES, Results } from "../result/results";
 import { useElement } from "../result/useprofile";
 import { firstQuery, type ProfileType, resolveType } from "../shared/api";
+import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
-import { NothingStored } from "../shared/nothingstored";
+import { LastGood } from "../shared/lastgood";
+import { useFirstView } from "../shared/stored";
 import {
 	contextFromParams,
 	instantFromParams,
 	parseDuration,
-	rangeFromParams,
 	resolve,
 	type TimeRange,
 	trimMs,
@@ -42,10 +43,10 @@ function useResolved(range: TimeRange, tick: number) {
 }
 
 /** The question in the URL. */
-function useAsk(tick: number) {
+function useAsk(tick: number, stored: boolean) {
 	const { store, location } = useUrl();
 	const { params } = location;
-	const range = rangeFromParams((k) => params.get(k));
+	const { range, known } = useFirstView(params, stored);
 	const win = useResolved(range, tick);
 	const patch = useCallback(
 		(p: Record<string, string | null>, replace = false) => store.patch(p, replace),
@@ -55,6 +56,8 @@ function useAsk(tick: number) {
 		params,
 		patch,
 		query: params.get("query") ?? "",
+		/** The query, or "" until its range is known. */
+		asked: known ? (params.get("query") ?? "") : "",
 		by: params.get("by") ?? "",
 		refresh: params.get("refresh") ?? "off",
 		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
@@ -114,7 +117,7 @@ function Level(props: { ask: Ask; answer: Answered; types: Loaded<ProfileType[]>
 
 /** The answer, its kind, and its chart. */
 function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
-	const { query, at, win, context, by } = ask;
+	const { asked: query, at, win, context, by } = ask;
 	const interval = useScrapeInterval();
 	const chosen = levelAsk(ask, types);
 	const sent = chosen?.sent ?? (query ? flameQuery(query) : "");
@@ -193,15 +196,17 @@ export function Explore() {
 	const known = types.answer?.data ?? [];
 	const [tick, setTick] = useState(0);
 	const again = () => setTick((t) => t + 1);
-	const ask = useAsk(tick);
+	const ask = useAsk(tick, known.length > 0);
 	const { params, patch, query, at } = ask;
 	const answer = useAnswer(ask, types, tick);
 	const { sent, times, loaded, named, kind, chart } = answer;
 	const { run, edit, fixed } = useQueries(ask, again);
+	const firstMinute = useFirstMinute(types, !query);
+	const waits = firstMinute.waiting;
 	useEffect(() => {
-		const first = !query && types.answer ? firstQuery(types.answer.data) : "";
+		const first = !query && types.answer && !waits ? firstQuery(types.answer.data) : "";
 		if (first) patch({ query: first }, true);
-	}, [query, types.answer]);
+	}, [query, types.answer, waits]);
 	useInterval(parseDuration(ask.refresh) ?? 0, again);
 	const selector = useMemo(() => pickable(query), [query]);
 	const stored = !types.answer || !named || named === "up" || resolveType(named, known);
@@ -221,45 +226,50 @@ export function Explore() {
 				run={run}
 			/>
 
-			{types.answer && known.length === 0 && <NothingStored />}
-			{chart.sent && !loaded.error && (
-				<ChartPanel
-					{...ask}
-					chart={chart}
-					kind={kind}
-					stacked={params.get("stack") === "1"}
-					window={ask.win}
-					interval={answer.interval ?? 15}
-					run={run}
-				/>
-			)}
+			{waits && <FirstMinutePanel first={firstMinute} />}
+			<LastGood
+				failed={loaded.error !== null}
+				good={loaded.answer !== null && loaded.key === answer.asked}
+			>
+				{chart.sent && (
+					<ChartPanel
+						{...ask}
+						chart={chart}
+						kind={kind}
+						stacked={params.get("stack") === "1"}
+						window={ask.win}
+						interval={answer.interval ?? 15}
+						run={run}
+					/>
+				)}
 
-			<Level ask={ask} answer={answer} types={types} tick={tick} />
-			{loaded.answer && (
-				<Results
-					query={sent}
-					unknownType={stored ? "" : named}
-					times={times}
-					compact={at !== null}
-					asked={answer.asked}
-					answered={loaded.key}
-					answer={loaded.answer}
-					loading={loaded.loading}
-					params={params}
-					patch={patch}
-					edit={at === null ? edit : undefined}
-					edited={[query]}
-					fixed={fixed}
-				/>
-			)}
-			{kind === "costs" && (
-				<BehindCosts ask={ask} isVector={answer.own?.resultType === "vector"} />
-			)}
-			{!loaded.answer && loaded.loading && (
-				<section class="panel">
-					<div class="empty">Loading…</div>
-				</section>
-			)}
+				<Level ask={ask} answer={answer} types={types} tick={tick} />
+				{loaded.answer && (
+					<Results
+						query={sent}
+						unknownType={stored ? "" : named}
+						times={times}
+						compact={at !== null}
+						asked={answer.asked}
+						answered={loaded.key}
+						answer={loaded.answer}
+						loading={loaded.loading}
+						params={params}
+						patch={patch}
+						edit={at === null ? edit : undefined}
+						edited={[query]}
+						fixed={fixed}
+					/>
+				)}
+				{kind === "costs" && (
+					<BehindCosts ask={ask} isVector={answer.own?.resultType === "vector"} />
+				)}
+				{!loaded.answer && loaded.loading && (
+					<section class="panel">
+						<div class="empty">Loading…</div>
+					</section>
+				)}
+			</LastGood>
 		</main>
 	);
 }
