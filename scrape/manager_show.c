@@ -58,7 +58,8 @@ static int64_t next_profile(const struct scraper *s)
 {
 	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns;
 
-	return s->set ? clock_now_ns() + turn - clock_monotonic_ns() + s->target->seconds * NS_PER_S : 0;
+	return s->set ? clock_now_ns() + turn - clock_monotonic_ns() + s->target->seconds * NS_PER_S :
+					0;
 }
 
 /* Copies the fields that only the loop's thread may read. */

@@ -8,6 +8,7 @@
 
 #include "base/map.h"
 #include "tests/promql/world.h"
+#include "tests/scratch.h"
 #include "tsdb/debuginfo/index/format.h"
 #include "tsdb/debuginfo/names/naming.h"
 
@@ -296,8 +297,8 @@ static bool open_pair(struct pair *p, unsigned threads)
 	struct debuginfo_options o = { 0 };
 	struct err err;
 
-	*p = (struct pair){ .dir = "/tmp/epi-names-XXXXXX" };
-	if (!mkdtemp(p->dir) || debuginfo_store_open(&fs_posix, p->dir, &o, &p->store, &err) ||
+	*p = (struct pair){ .dir = SCRATCH "epi-names-XXXXXX" };
+	if (!scratch_dir(p->dir) || debuginfo_store_open(&fs_posix, p->dir, &o, &p->store, &err) ||
 		index_cache_open(p->store, NULL, NULL, &p->indexes, &err) ||
 		!world_open(&p->named, &limits))
 		return false;

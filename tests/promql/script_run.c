@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "tests/scratch.h"
 #include "tests/tsdb/read/numbers.h"
 
 /* One database at a time, under an engine. */
@@ -167,8 +168,8 @@ static bool clear(struct running *x, struct str rest, uint32_t line)
 			script_fault(x->s, line, "no option: " STR_FMT, STR_ARG(word));
 			return false;
 		}
-	snprintf(x->dir, sizeof(x->dir), "/tmp/epi-script-XXXXXX");
-	return mkdtemp(x->dir) && start(x, line);
+	snprintf(x->dir, sizeof(x->dir), SCRATCH "epi-script-XXXXXX");
+	return scratch_dir(x->dir) && start(x, line);
 }
 
 /* ---- queries ---- */

@@ -5,6 +5,7 @@
 #include "promql/pprof/profiles.h"
 #include "tests/draw.h"
 #include "tests/promql/world.h"
+#include "tests/scratch.h"
 #include "tests/wait.h"
 
 #define MEMBERS 3u
@@ -57,8 +58,8 @@ static bool open_spread(struct spread *s, unsigned threads)
 	s->o.free_bytes_reserve = 1;
 	arena_init(&s->all.arena, 0);
 	s->all.t0 = WORLD_T0_NS;
-	snprintf(s->all.dir, sizeof(s->all.dir), "/tmp/epi-eval-XXXXXX");
-	if (!world_open_over(&s->one, s->o, &e) || !mkdtemp(s->all.dir) || !open_members(s))
+	snprintf(s->all.dir, sizeof(s->all.dir), SCRATCH "epi-eval-XXXXXX");
+	if (!world_open_over(&s->one, s->o, &e) || !scratch_dir(s->all.dir) || !open_members(s))
 		return false;
 	e.db = s->all.db;
 	if (engine_open(&e, &s->all.engine, &err)) {

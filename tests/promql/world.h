@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "promql/engine/engine.h"
 #include "tests/check.h"
+#include "tests/scratch.h"
 #include "tests/wait.h"
 
 /* ---- a database and an engine over it ---- */
@@ -54,9 +55,9 @@ static inline bool world_open_over(
 {
 	*w = (struct world){ 0 };
 	arena_init(&w->arena, 0);
-	snprintf(w->dir, sizeof(w->dir), "/tmp/epi-eval-XXXXXX");
+	snprintf(w->dir, sizeof(w->dir), SCRATCH "epi-eval-XXXXXX");
 	w->t0 = WORLD_T0_NS;
-	return mkdtemp(w->dir) && world_start(w, o, limits);
+	return scratch_dir(w->dir) && world_start(w, o, limits);
 }
 
 static inline bool world_open(struct world *w, const struct engine_options *limits)

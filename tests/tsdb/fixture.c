@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/thread.h"
+#include "tests/scratch.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/db.h"
 
@@ -28,10 +29,9 @@ bool fixture_open(struct fixture *f)
 	log_set(LOG_ERROR + 1, LOG_LOGFMT);
 	*f = (struct fixture){ 0 };
 	/* In memory where that is to be had: what others do to the disk is not tested here. */
-	snprintf(f->dir, sizeof(f->dir), "%s/epimetheus-tsdb-XXXXXX",
-		access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
+	snprintf(f->dir, sizeof(f->dir), "%s", SCRATCH "epimetheus-tsdb-XXXXXX");
 	arena_init(&f->arena, 0);
-	if (!mkdtemp(f->dir))
+	if (!scratch_dir(f->dir))
 		return false;
 	db_options_default(&f->o);
 	return fixture_reopen(f);

@@ -10,6 +10,7 @@
 #include "base/gzip/gzip.h"
 #include "promql/engine/engine.h"
 #include "proto/pprof.h"
+#include "tests/scratch.h"
 #include "tsdb/db.h"
 
 #define SAMPLE_NS (10 * NS_PER_MS)
@@ -32,8 +33,8 @@ void storage_open(struct storage *s)
 	struct db_options d;
 	struct err err;
 
-	*s = (struct storage){ .dir = "/tmp/epi-web-XXXXXX" };
-	if (!mkdtemp(s->dir))
+	*s = (struct storage){ .dir = SCRATCH "epi-web-XXXXXX" };
+	if (!scratch_dir(s->dir))
 		exit(1);
 	db_options_default(&d);
 	d.dir = s->dir;

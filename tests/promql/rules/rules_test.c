@@ -3,6 +3,7 @@
 #include "base/clock.h"
 #include "promql/rules/rules.h"
 #include "tests/check.h"
+#include "tests/scratch.h"
 
 static const struct rules_load defaults = { .interval_ns = 60 * NS_PER_S };
 
@@ -232,13 +233,13 @@ static void put(const char *dir, const char *name, const char *text)
 
 TEST(patterns)
 {
-	char dir[] = "/tmp/epi-rules-XXXXXX", want[256], patterns[4][64];
+	char dir[] = SCRATCH "epi-rules-XXXXXX", want[256], patterns[4][64];
 	struct str list[4];
 	struct rules_load l = { .patterns = list, .interval_ns = NS_PER_S };
 	struct rule_set *set;
 	struct err err;
 
-	REQUIRE(mkdtemp(dir));
+	REQUIRE(scratch_dir(dir));
 	put(dir, "b.yml", "groups: [{name: b}]");
 	put(dir, "a.yml", "groups: [{name: a}, {name: c}]");
 	put(dir, "bad", "groups: [{}]");

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/map.h"
+#include "tests/scratch.h"
 
 uint64_t world_draw(struct world *w, uint64_t below)
 {
@@ -220,8 +221,8 @@ bool world_open(struct world *w, uint64_t seed, uint32_t partitions_n, uint32_t 
 	static const char *const names[WORLD_PARTITIONS] = { "api", "web \"x\"", "" };
 
 	*w = (struct world){ .state = seed, .partitions_n = partitions_n, .nodes = 300, .sets = 6 };
-	snprintf(w->dir, sizeof(w->dir), "/tmp/epimetheus-block-XXXXXX");
-	if (!mkdtemp(w->dir))
+	snprintf(w->dir, sizeof(w->dir), SCRATCH "epimetheus-block-XXXXXX");
+	if (!scratch_dir(w->dir))
 		return false;
 	snprintf(w->block, sizeof(w->block), "%s/b", w->dir);
 	arena_init(&w->arena, 0);

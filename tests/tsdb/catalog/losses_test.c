@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "tests/check.h"
+#include "tests/scratch.h"
 #include "tests/tsdb/disk.h"
 #include "tests/tsdb/fixture.h"
 #include "tsdb/db.h"
@@ -26,8 +27,8 @@ static bool opens(struct world *w)
 static bool begin(struct world *w)
 {
 	*w = (struct world){ .fs = &fs_posix };
-	snprintf(w->dir, sizeof(w->dir), "/tmp/epi-losses-XXXXXX");
-	return mkdtemp(w->dir) && opens(w);
+	snprintf(w->dir, sizeof(w->dir), SCRATCH "epi-losses-XXXXXX");
+	return scratch_dir(w->dir) && opens(w);
 }
 
 static void end(struct world *w)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "tests/check.h"
+#include "tests/scratch.h"
 #include "tests/tsdb/cluster/scene.h"
 
 static struct scene s;
@@ -81,10 +82,10 @@ static bool has(const struct buf *b, const char *part)
 
 TEST(nothing_is_wrong)
 {
-	char dir[] = "/tmp/epi-inspect-XXXXXX";
+	char dir[] = SCRATCH "epi-inspect-XXXXXX";
 	struct inspect x;
 
-	REQUIRE(mkdtemp(dir) != NULL);
+	REQUIRE(scratch_dir(dir) != NULL);
 	REQUIRE(stopped_shard());
 	CHECK_SCENE(&s, ALL);
 	for (unsigned deep = 0; deep < 2; deep++) {
@@ -132,13 +133,13 @@ TEST(what_is_missing_or_changed_is_named)
 /* Bytes that are as they were put, and wrong. */
 TEST(damage_from_before_the_bucket_is_found_by_reading)
 {
-	char dir[] = "/tmp/epi-inspect-XXXXXX";
+	char dir[] = SCRATCH "epi-inspect-XXXXXX";
 	struct manifest_block *b;
 	struct fake_object *o;
 	struct buf text = { 0 };
 	struct inspect x;
 
-	REQUIRE(mkdtemp(dir) != NULL);
+	REQUIRE(scratch_dir(dir) != NULL);
 	REQUIRE(stopped_shard());
 	REQUIRE(scene_look(&s));
 	b = &s.m.blocks[1];

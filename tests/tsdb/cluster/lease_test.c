@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/thread.h"
+#include "tests/scratch.h"
 #include "tests/tsdb/bucket/world.h"
 
 #define KEY "p/q/shards/a/manifest"
@@ -93,7 +94,7 @@ TEST(taken_written_stopped_taken)
 
 TEST(the_same_directory_at_once)
 {
-	char dir[] = "/tmp/epi-lease-XXXXXX";
+	char dir[] = SCRATCH "epi-lease-XXXXXX";
 	struct lease_options o;
 	struct lease *one, *two;
 	struct manifest m;
@@ -102,7 +103,7 @@ TEST(the_same_directory_at_once)
 
 	REQUIRE(world_start());
 	o = options("one");
-	REQUIRE(mkdtemp(dir) != NULL);
+	REQUIRE(scratch_dir(dir) != NULL);
 	o.dir = dir;
 	REQUIRE((one = open_lease(o)) != NULL);
 	CHECK_OK(take(one), &err);
@@ -119,13 +120,13 @@ TEST(the_same_directory_at_once)
 
 TEST(a_damaged_token_is_another_one)
 {
-	char dir[] = "/tmp/epi-lease-XXXXXX", path[64];
+	char dir[] = SCRATCH "epi-lease-XXXXXX", path[64];
 	struct lease_options o;
 	struct lease *one;
 
 	REQUIRE(world_start());
 	o = options("one");
-	REQUIRE(mkdtemp(dir) != NULL);
+	REQUIRE(scratch_dir(dir) != NULL);
 	snprintf(path, sizeof(path), "%s/" LEASE_OWNER_FILE, dir);
 	o.dir = dir;
 	REQUIRE((one = open_lease(o)) != NULL);

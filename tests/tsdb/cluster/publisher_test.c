@@ -1,5 +1,6 @@
 /* What a shard publishes, round by round; what leaves the bucket; directories that were lost. */
 #include "tests/check.h"
+#include "tests/scratch.h"
 #include "tests/tsdb/cluster/scene.h"
 
 static struct scene s;
@@ -365,10 +366,10 @@ TEST(another_server_takes_over)
 	struct publisher_options o;
 	struct publisher_status status;
 	struct publisher *other;
-	char dir[] = "/tmp/epi-other-XXXXXX";
+	char dir[] = SCRATCH "epi-other-XXXXXX";
 
 	REQUIRE(scene_open(&s));
-	REQUIRE(mkdtemp(dir) != NULL);
+	REQUIRE(scratch_dir(dir) != NULL);
 	fill(0, 20);
 	REQUIRE(scene_start(&s));
 	scene_settle(&s);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/scratch.h"
 #include "tests/tsdb/fixture.h"
 #include "tests/tsdb/read/numbers.h"
 #include "tsdb/catalog/state.h"
@@ -54,8 +55,8 @@ static inline bool world_open(struct follow_world *w, void (*change)(struct db_o
 	w->f.o.free_bytes_reserve = 0;
 	if (change)
 		change(&w->f.o);
-	snprintf(w->dir, sizeof(w->dir), "/tmp/epimetheus-follow-XXXXXX");
-	return fixture_reopen(&w->f) && mkdtemp(w->dir) && follower_open(w);
+	snprintf(w->dir, sizeof(w->dir), SCRATCH "epimetheus-follow-XXXXXX");
+	return fixture_reopen(&w->f) && scratch_dir(w->dir) && follower_open(w);
 }
 
 static inline void drop_kept(struct follow_world *w, int64_t start_ns, uint64_t identity)

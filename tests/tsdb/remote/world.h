@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/fs.h"
+#include "tests/scratch.h"
 #include "tests/tsdb/bucket/world.h"
 #include "tsdb/remote/remote.h"
 
@@ -11,7 +12,7 @@
 
 static struct remote *remote;
 static struct remote_options options;
-static char cache[] = "/tmp/epimetheus-remote-XXXXXX";
+static char cache[] = SCRATCH "epimetheus-remote-XXXXXX";
 
 /* Bytes that differ by place and seed. */
 static inline void make_bytes(struct buf *out, size_t n, uint32_t seed)
@@ -39,7 +40,7 @@ static inline void put_object(const char *key, const struct buf *bytes)
 static inline bool cache_make(void)
 {
 	memcpy(cache + sizeof(cache) - 7, "XXXXXX", 6);
-	return mkdtemp(cache) != NULL;
+	return scratch_dir(cache) != NULL;
 }
 
 /* With `options` as they are; the bucket is opened where it is not. */

@@ -5,15 +5,16 @@
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/scratch.h"
 #include "tsdb/segments/segments.h"
 
 static const struct segment head = { 100, 200, 77, 5, 0, false };
-static char dir[] = "/tmp/segments-test-XXXXXX";
+static char dir[] = SCRATCH "segments-test-XXXXXX";
 static char from[64], to[64];
 
 static void paths(void)
 {
-	if (!from[0] && !mkdtemp(dir))
+	if (!from[0] && !scratch_dir(dir))
 		abort();
 	snprintf(from, sizeof(from), "%s/from", dir);
 	snprintf(to, sizeof(to), "%s/to", dir);

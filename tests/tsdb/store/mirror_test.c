@@ -7,6 +7,7 @@
 
 #include "base/fs.h"
 #include "tests/check.h"
+#include "tests/scratch.h"
 
 struct bed {
 	char dir[64];
@@ -28,8 +29,8 @@ static void bed_open(struct bed *t)
 	char path[100];
 	struct err err;
 
-	*t = (struct bed){ .dir = "/tmp/epi-mirror-test-XXXXXX" };
-	REQUIRE(mkdtemp(t->dir));
+	*t = (struct bed){ .dir = SCRATCH "epi-mirror-test-XXXXXX" };
+	REQUIRE(scratch_dir(t->dir));
 	snprintf(path, sizeof(path), "%s/100", t->dir);
 	REQUIRE_OK(fs_mkdir_all(&fs_posix, path, &err), &err);
 	put(t, "100/000005.ldb", "table");

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "tests/check.h"
+#include "tests/scratch.h"
 #include "tsdb/store/store.h"
 #include "tsdb/store/store_log.h"
 
@@ -56,8 +57,8 @@ static void fill(size_t first, size_t last, struct buf *log, size_t ends[3])
 	struct err err;
 
 	arena_init(&a, 0);
-	snprintf(dir, sizeof(dir), "/tmp/epi-store-log-XXXXXX");
-	REQUIRE(mkdtemp(dir));
+	snprintf(dir, sizeof(dir), SCRATCH "epi-store-log-XXXXXX");
+	REQUIRE(scratch_dir(dir));
 	REQUIRE_OK(store_open(dir, NULL, NULL, &s, &err), &err);
 	snprintf(log_path, sizeof(log_path), "%s/" STR_FMT, dir, STR_ARG(log_name(&a)));
 	for (int i = 0; i < 3; i++) {

@@ -4,6 +4,7 @@
 #include "base/fs.h"
 #include "base/map.h"
 #include "tests/check.h"
+#include "tests/scratch.h"
 #include "tsdb/store/store.h"
 
 #define RECORDS 30000
@@ -13,9 +14,8 @@ static char *temporary_dir(void)
 {
 	static char dir[64];
 
-	snprintf(dir, sizeof(dir), "%s/epimetheus-shadow-XXXXXX",
-		access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp");
-	return mkdtemp(dir);
+	snprintf(dir, sizeof(dir), "%s", SCRATCH "epimetheus-shadow-XXXXXX");
+	return scratch_dir(dir);
 }
 
 static struct str key_of(char *space, int i)

@@ -6,13 +6,14 @@
 
 #include "base/fs.h"
 #include "tests/check.h"
+#include "tests/scratch.h"
 
-static char dir[] = "/tmp/epimetheus-table-XXXXXX", path[64];
+static char dir[] = SCRATCH "epimetheus-table-XXXXXX", path[64];
 
 static inline void scratch(void)
 {
 	memcpy(dir + sizeof(dir) - 7, "XXXXXX", 6);
-	if (!mkdtemp(dir))
+	if (!scratch_dir(dir))
 		abort();
 	snprintf(path, sizeof(path), "%s/t.ldb", dir);
 }

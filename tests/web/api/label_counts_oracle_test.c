@@ -9,6 +9,7 @@
 #include "base/map.h"
 #include "promql/syntax/parse.h"
 #include "tests/check.h"
+#include "tests/scratch.h"
 #include "tests/tsdb/read/numbers.h"
 #include "tests/web/grafana.h"
 #include "web/api/label_counts.h"
@@ -232,8 +233,8 @@ TEST(counts_are_those_of_each_series)
 
 	memset(&grafana, 0, sizeof(grafana));
 	seed = 20;
-	snprintf(grafana.storage.dir, sizeof(grafana.storage.dir), "/tmp/epi-counts-XXXXXX");
-	REQUIRE(mkdtemp(grafana.storage.dir) != NULL);
+	snprintf(grafana.storage.dir, sizeof(grafana.storage.dir), SCRATCH "epi-counts-XXXXXX");
+	REQUIRE(scratch_dir(grafana.storage.dir) != NULL);
 	db_options_default(&options);
 	options.dir = grafana.storage.dir;
 	options.retention_ns = 0;
