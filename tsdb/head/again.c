@@ -2,10 +2,13 @@
 #include "base/labels.h"
 #include "tsdb/catalog/deleted.h"
 #include "tsdb/catalog/jobs.h"
+#include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
 #include "tsdb/head/append_internal.h"
 #include "tsdb/head/commit.h"
+#include "tsdb/head/epochs.h"
 #include "tsdb/store/store.h"
+#include "tsdb/symbols/translate.h"
 
 /*
  * The same series and time again. They name a row, so a second one would overwrite the first, which
@@ -14,6 +17,8 @@
  * Rows rarely come again, and looking up each would cost a read per append. A row is new if it is
  * newer than all rows that the series got in this process, and than all rows at the start. Only
  * others are looked up, once no row of the series and time waits in the queue.
+ *
+ * Which spans ran is no part of what is compared, nor is an interval that was found here.
  */
 
 bool again_possible(const struct db *db, const struct series *s, int64_t ts_ns)
@@ -37,6 +42,131 @@ enum err_code again_find(
 	buf_clear(out);
 	return rc ? rc : store_get(at->window->store, key_str(&at->key), out, err);
 }
+
+/* ---- the same row under other ids ---- */
+
+/* The arrays of a row of n entries while they are put in order. */
+struct entries {
+	uint32_t n, columns_n;
+	uint32_t *stacks, *sets, *order, *order_tmp;
+	uint64_t *keys, *keys_tmp;
+	int64_t *values, *sorted;
+};
+
+static bool entries_make(struct entries *e, const struct row_view *v, struct arena *a)
+{
+	size_t n = (size_t)v->n + 1;
+
+	*e = (struct entries){ .n = v->n,
+		.columns_n = v->columns_n,
+		.stacks = arena_alloc_raw(a, n, sizeof(*e->stacks)),
+		.sets = arena_alloc_raw(a, n, sizeof(*e->sets)),
+		.order = arena_alloc_raw(a, n, sizeof(*e->order)),
+		.order_tmp = arena_alloc_raw(a, n, sizeof(*e->order_tmp)),
+		.keys = arena_alloc_raw(a, n, sizeof(*e->keys)),
+		.keys_tmp = arena_alloc_raw(a, n, sizeof(*e->keys_tmp)),
+		.values = arena_alloc_raw(a, n * v->columns_n, sizeof(*e->values)),
+		.sorted = arena_alloc_raw(a, n * v->columns_n, sizeof(*e->sorted)) };
+	return e->stacks && e->sets && e->order && e->order_tmp && e->keys && e->keys_tmp &&
+		e->values && e->sorted;
+}
+
+static enum err_code translate(
+	struct translation *t, struct entries *e, uint32_t *header, struct err *err)
+{
+	enum err_code rc = translate_header(t, *header, header, err);
+
+	for (uint32_t i = 0; i < e->n && !rc; i++) {
+		uint32_t stack, set = 0;
+
+		if ((rc = translate_stack(t, e->stacks[i], &stack, err)) ||
+			(rc = translate_label_set(t, e->sets[i], &set, err)))
+			return rc;
+		e->keys[i] = (uint64_t)stack << 32 | set;
+		e->order[i] = i;
+	}
+	return rc;
+}
+
+/* Ascending by the new ids; entries of one id keep their order, as they do when a row is made. */
+static void put_in_order(struct entries *e)
+{
+	sort_keys(e->keys, e->order, e->n, e->keys_tmp, e->order_tmp);
+	for (uint32_t i = 0; i < e->n; i++) {
+		e->stacks[i] = (uint32_t)(e->keys[i] >> 32);
+		e->sets[i] = (uint32_t)e->keys[i];
+		for (uint32_t c = 0; c < e->columns_n; c++)
+			e->sorted[(size_t)c * e->n + i] = e->values[(size_t)c * e->n + e->order[i]];
+	}
+	e->values = e->sorted;
+}
+
+/* From the epoch in which the row was stored. */
+static enum err_code renumber(struct db *db, const struct again_place *at, uint32_t epoch,
+	struct partition *live, struct entries *e, uint32_t *header, struct err *err)
+{
+	struct translation *t = NULL;
+	struct partition *then;
+	enum err_code rc;
+
+	if ((rc = partition_pin(db, live->name, live->id, epoch, &then, err)))
+		return rc;
+	if (!(rc = partition_need_window(db, then, at->window, err)) &&
+		!(rc = translation_open(then, live, &t, err)) && !(rc = translate(t, e, header, err)))
+		put_in_order(e);
+	translation_close(t);
+	partition_unpin(db, then);
+	return rc;
+}
+
+enum err_code again_unpack(struct db *db, const struct again_place *at, struct scratch *scratch,
+	struct partition *live, struct row *out, struct err *err)
+{
+	struct row_view v;
+	struct entries e;
+	enum err_code rc;
+
+	if ((rc = row_parse(buf_str(&scratch->there), at->ts_ns, &v, err)))
+		return rc;
+	if (!entries_make(&e, &v, &scratch->arena))
+		return arena_fail(&scratch->arena, "storing a profile", err);
+	rc = row_ids(&v, e.stacks, e.sets, err);
+	for (uint32_t c = 0; c < v.columns_n && !rc; c++)
+		rc = row_values(&v, c, e.values + (size_t)c * v.n, err);
+	*out = (struct row){ .header = v.header,
+		.interval_ns = v.interval_ns,
+		.time_nanos = v.time_nanos,
+		.duration_nanos = v.duration_nanos,
+		.period = v.period,
+		.n = v.n,
+		.columns_n = v.columns_n,
+		.epoch = live->epoch };
+	if (!rc && v.epoch != live->epoch)
+		rc = renumber(db, at, v.epoch, live, &e, &out->header, err);
+	out->stacks = e.stacks;
+	out->label_sets = e.sets;
+	out->values = e.values;
+	return rc;
+}
+
+enum err_code again_check(
+	const struct row *stored, const struct db_append *a, struct scratch *scratch, struct err *err)
+{
+	struct row r = *stored;
+	enum err_code rc;
+
+	r.links = buf_str(&scratch->links);
+	if (a->gap_max_ns)
+		r.interval_ns = a->interval_ns;
+	buf_clear(&scratch->there);
+	if ((rc = row_encode(&r, a->ts_ns, &scratch->there, err)))
+		return rc;
+	return str_eq(buf_str(&scratch->there), buf_str(&scratch->row)) ?
+		ERR_OK :
+		again_refuse("profile", a->labels, a->ts_ns, err);
+}
+
+/* ---- what is refused ---- */
 
 enum err_code again_refuse(const char *what, struct labels labels, int64_t ts_ns, struct err *err)
 {

@@ -49,7 +49,8 @@ struct appending {
 	uint64_t types; /* of the profile, whatever ids they have */
 	struct delta_base next; /* for the next scrape; empty: not cumulative */
 	bool stored; /* there is a row of this series and time: it is in scratch->there */
-	bool same; /* and it is this one */
+	struct again_place at; /* where it is */
+	struct row there; /* the same under the ids of the partition */
 };
 
 static enum err_code check(const struct db_append *a, struct err *err)
@@ -466,29 +467,26 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 	drop_zeros(t);
 	if ((rc = encode(t, links, err)))
 		return rc;
-	if (t->stored) {
-		t->same = str_eq(buf_str(&t->scratch->row), buf_str(&t->scratch->there));
-		if (!t->same)
-			return again_refuse("profile", a->labels, a->ts_ns, err);
-	}
+	if (t->stored && (rc = again_check(&t->there, a, t->scratch, err)))
+		return rc;
 	t->stats->samples = t->in.n;
 	t->stats->overflow = t->in.overflow;
 	row->samples = t->in.n;
-	return t->same ? ERR_OK : queue(t, row, err);
+	return t->stored ? ERR_OK : queue(t, row, err);
 }
 
 /* A scrape never comes again as the same row: its counts since the scrape before differ. */
 static enum err_code find_again(struct appending *t, struct err *err)
 {
 	const struct db_append *a = t->a;
-	const struct again_place at = { t->window, t->series, a->ts_ns,
-		key_row(t->series->id, a->ts_ns), t->generation };
 	enum err_code rc;
 
+	t->at = (struct again_place){ t->window, t->series, a->ts_ns, key_row(t->series->id, a->ts_ns),
+		t->generation };
 	if ((rc = again_check_deleted(t->db, t->window, t->series, a->ts_ns, "profile", err)) ||
 		!again_possible(t->db, t->series, a->ts_ns))
 		return rc;
-	rc = again_find(t->db, &at, &t->scratch->there, err);
+	rc = again_find(t->db, &t->at, &t->scratch->there, err);
 	t->stored = rc == ERR_OK;
 	if (t->stored && a->convert)
 		return again_refuse("profile", a->labels, a->ts_ns, err);
@@ -509,6 +507,8 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 	drop_stale_base(t);
 	if ((rc = window_partition_take(t->db, t->window, t->job, a->ts_ns, &t->partition, err)) ||
 		(rc = carry_base(t, err)))
+		return rc;
+	if (t->stored && (rc = again_unpack(t->db, &t->at, t->scratch, t->partition, &t->there, err)))
 		return rc;
 	mutex_lock(&t->partition->lock);
 	rc = append_symbols(t, row, err);
@@ -547,10 +547,10 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 	row->acked = acked;
 	row->ctx = ctx;
 	mutex_lock(&t->job->lock);
-	if (!(rc = append_locked(t, row, err)) && !t->same)
+	if (!(rc = append_locked(t, row, err)) && !t->stored)
 		again_note(t->series, t->a->ts_ns);
 	mutex_unlock(&t->job->lock);
-	if (rc || t->same) {
+	if (rc || t->stored) {
 		series_release(t->series);
 		store_batch_close(row->batch);
 		free(row);
@@ -583,7 +583,7 @@ enum err_code db_append(struct db *db, const struct db_append *a, struct db_appe
 		metric_add(&appends_failed, err_code_name(rc), 1);
 		return rc;
 	}
-	if (t.same) {
+	if (t.stored) {
 		acked(ctx, ERR_OK, NULL);
 		return ERR_OK;
 	}

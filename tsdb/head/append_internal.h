@@ -7,6 +7,7 @@
 #define TSDB_HEAD_APPEND_INTERNAL_H
 
 #include "tsdb/catalog/state.h"
+#include "tsdb/columns/row.h"
 #include "tsdb/head/append.h"
 #include "tsdb/head/keys.h"
 #include "tsdb/symbols/stored.h"
@@ -72,6 +73,16 @@ struct again_place {
 };
 MUST_CHECK enum err_code again_find(
 	struct db *db, const struct again_place *at, struct buf *out, struct err *err);
+/*
+ * The stored row in scratch->there under the ids of `live`, for again_check. Its content may have
+ * other ids there, as the row's epoch may have ended since. The symbols are those of its window, so
+ * no bucket is asked. The arrays are in the scratch's arena. live->lock is not held.
+ */
+MUST_CHECK enum err_code again_unpack(struct db *db, const struct again_place *at,
+	struct scratch *scratch, struct partition *live, struct row *out, struct err *err);
+/* ERR_EXISTS: the stored row is not the one in scratch->row, with scratch->links. */
+MUST_CHECK enum err_code again_check(
+	const struct row *stored, const struct db_append *a, struct scratch *scratch, struct err *err);
 /* ERR_EXISTS; what: "profile". */
 MUST_CHECK enum err_code again_refuse(
 	const char *what, struct labels labels, int64_t ts_ns, struct err *err);

@@ -6,6 +6,8 @@
 #include "tests/check.h"
 #include "tests/tsdb/check_rows.h"
 #include "tests/tsdb/disk.h"
+#include "tsdb/catalog/jobs.h"
+#include "tsdb/head/epochs.h"
 
 static const char *const one_type[] = { "samples/count", NULL };
 
@@ -51,6 +53,48 @@ TEST(the_second_of_two_is_refused)
 	CHECK_OK(push(&f, l, 1005, "main;c 3"), &f.err);
 	CHECK_OK(push(&f, labels_of(&f.arena, "p", "j", "k"), 1000, "main;c 3"), &f.err);
 	check_rows(&f, l, "@1000\nmain;a 1\n@1005\nmain;c 3\n@1010\nmain;b 2\n");
+	fixture_close(&f);
+}
+
+static enum err_code push_lines(
+	struct fixture *f, struct labels l, int64_t ts_s, const char *const *lines)
+{
+	return append_wait(f->db, l, ts_s * SEC, 10 * SEC, profile_of(&f->arena, one_type, lines), NULL,
+		false, NULL, &f->err);
+}
+
+static void end_epoch(struct fixture *f, const char *name)
+{
+	struct job *job;
+
+	REQUIRE_OK(db_job(f->db, str_of(name), SYM_NONE, SYM_NONE, &job, &f->err), &f->err);
+	mutex_lock(&job->lock);
+	epoch_end(f->db, job);
+	mutex_unlock(&job->lock);
+}
+
+/* Its content has other ids by now, in another order. */
+TEST(the_same_row_is_known_after_the_end_of_its_epoch)
+{
+	static const char *const lines[] = { "main;a 1", "main;a;b 2", "main;c 3", NULL },
+							 *const other[] = { "main;a 1", "main;a;b 2", "main;c 4", NULL },
+							 *const fewer[] = { "main;a 1", "main;a;b 2", NULL },
+							 *const reverse[] = { "main;c 9", "main;a;b 9", "main;a 9", NULL };
+	struct fixture f;
+	struct labels l;
+
+	REQUIRE(fixture_open(&f));
+	l = labels_of(&f.arena, "p", "j", "i");
+	CHECK_OK(push_lines(&f, l, 1000, lines), &f.err);
+	for (int start = 0; start < 3; start++) {
+		end_epoch(&f, "j");
+		CHECK_OK(push_lines(&f, l, 1010 + start, reverse), &f.err);
+		CHECK_OK(push_lines(&f, l, 1000, lines), &f.err);
+		CHECK_ERR(push_lines(&f, l, 1000, other), &f.err, ERR_EXISTS, refused);
+		CHECK_ERR(push_lines(&f, l, 1000, fewer), &f.err, ERR_EXISTS, refused);
+		CHECK_OK(push_lines(&f, l, 1000, lines), &f.err);
+		REQUIRE(fixture_reopen(&f));
+	}
 	fixture_close(&f);
 }
 

@@ -5,7 +5,7 @@
 #define T0 INT64_C(1700000000)
 #define MAX (300 * SEC)
 
-static void push(struct fixture *f, const char *pod, int64_t at_s)
+static enum err_code try_push(struct fixture *f, const char *pod, int64_t at_s)
 {
 	static const char *const types[] = { "inuse_space/bytes", NULL };
 	static const enum value_kind kinds[] = { KIND_GAUGE };
@@ -13,12 +13,19 @@ static void push(struct fixture *f, const char *pod, int64_t at_s)
 		.ts_ns = (T0 + at_s) * SEC, .interval_ns = SEC, .gap_max_ns = MAX, .kinds = kinds
 	};
 	struct arena arena;
+	enum err_code rc;
 
 	arena_init(&arena, 0);
 	a.labels = labels_of(&arena, "memory", "j", pod);
 	a.profile = profile_of(&arena, types, (const char *const[]){ "main 7", NULL });
-	REQUIRE_OK(append_this(f->db, &a, NULL, &f->err), &f->err);
+	rc = append_this(f->db, &a, NULL, &f->err);
 	arena_release(&arena);
+	return rc;
+}
+
+static void push(struct fixture *f, const char *pod, int64_t at_s)
+{
+	REQUIRE_OK(try_push(f, pod, at_s), &f->err);
 }
 
 struct seen {
@@ -97,5 +104,23 @@ TEST(after_a_restart_the_rows_of_the_window_tell)
 	push(&f, "c", 31);
 	check_rows(&f, "a", " 10:1 30:20");
 	check_rows(&f, "c", " 31:1");
+	fixture_close(&f);
+}
+
+/* The interval is ours: a sender that asks again did not change it. */
+TEST(a_row_that_comes_again_keeps_its_interval)
+{
+	struct fixture f;
+
+	REQUIRE(fixture_open(&f));
+	f.o.too_old_ns = 100000 * NS_PER_HOUR;
+	f.o.retention_ns = 0;
+	f.o.window_ns = 100 * SEC;
+	REQUIRE(fixture_reopen(&f));
+	push(&f, "a", 90);
+	push(&f, "a", 120); /* in another window */
+	REQUIRE(fixture_reopen(&f));
+	CHECK_OK(try_push(&f, "a", 120), &f.err);
+	check_rows(&f, "a", " 90:1 120:30");
 	fixture_close(&f);
 }
