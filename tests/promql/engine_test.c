@@ -60,7 +60,10 @@ TEST(an_empty_answer_names_what_is_not_stored_and_what_is_near)
 			"\"job\"?" },
 		{ "cpu:samples{job=\"A\"}[1m]",
 			"no series of \"cpu:samples\" has job=\"A\" in this time range; did you mean \"a\"?" },
-		{ "{job=\"c\"}[1m]", "no series has job=\"c\" in this time range; did you mean \"a\"?" },
+		{ "{job=\"c\"}[1m]", "no series has job=\"c\" in this time range" },
+		{ "cpu:samples{handler=\"/z\"}[1m]",
+			"no series of \"cpu:samples\" has handler=\"/z\" in this time range; did you mean "
+			"\"/x\"?" },
 		{ "cpu:samples{pod=\"none\"}[1m]",
 			"no series of \"cpu:samples\" has pod=\"none\" in this time range" },
 		{ "flat(cpu:samples{job=\"zzz\"}[1m]) > 3",
@@ -69,10 +72,9 @@ TEST(an_empty_answer_names_what_is_not_stored_and_what_is_near)
 		{ "cpu:samples{job=\"a\",pod=\"r\"}[1m]", "" },
 		{ "total(cpu:samples[1m]) > 1e9", "" },
 		{ "flat(cpu:samples[1m], {function=\"nonesuch\"})", "" },
-		{ "cpu:samples{handler=\"/z\"}[1m]", "" },
 		/* The answer has something. */
 		{ "cpu:samples[1m]", "" },
-		{ "total(cpu:samples[1m]) or cpuu[1m]", "" },
+		{ "total(cpu:samples[1m]) or total(cpuu[1m])", "" },
 	};
 	struct world w;
 
