@@ -203,14 +203,17 @@ endif
 .PHONY: test-asan test-tsan test-fuzz
 test-asan:
 	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit
-# TSan leaves out tests with one thread: formats of files, arithmetic, long lists read one after the other.
-TSAN_LEAVES := $(patsubst %,tests/tsdb/%_test.c,columns/accum block/block block/block_damage block/block_swap \
+# TSan leaves out tests with one thread, and long lists of queries one after the other: formats of files, arithmetic, text.
+TSAN_LEAVES := $(patsubst %,tests/%_test.c,$(addprefix tsdb/,columns/accum block/block block/block_damage block/block_swap \
 	columns/chunk columns/chunk_damage compact/compact_chunks columns/delta head/head_damage rollup/rollup_functions \
 	columns/row store/table store/table_end store/table_write columns/varints) \
-	tests/promql/changed/changed_sim_test.c tests/web/api/many_values_test.c
+	$(addprefix promql/,changed/changed_sim changed/student costs/costs functions_oracle script rules/template/oracle \
+	rules/template/template) web/api/many_values) $(wildcard tests/web/render/*_test.c)
+TSAN_ROOMS := $(filter-out proto proto/% cmd promql/syntax base/gzip base/yaml base/demangle \
+	$(addprefix tsdb/debuginfo/,dwarf elf extract index pclntab),$(ROOMS))
 test-tsan:
 	@$(MAKE) --no-print-directory MODE=tsan BUILD=$(BUILD)/tsan \
-		UNIT_ROOMS="$(filter-out proto proto/% cmd,$(ROOMS))" UNIT_LEAVES="$(TSAN_LEAVES)" unit
+		UNIT_ROOMS="$(TSAN_ROOMS)" UNIT_LEAVES="$(TSAN_LEAVES)" unit
 test-fuzz:
 	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_TEST_SECONDS)
