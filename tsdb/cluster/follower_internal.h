@@ -18,6 +18,23 @@ struct missing {
 	bool hidden;
 };
 
+/*
+ * How far our monotonic clock is ahead of the writer's, at least. A manifest says when the write of
+ * the one before was confirmed, by its writer's clock: that one was there by then, and was not
+ * there at the look before we saw it. So we know when a manifest was written, however long it was
+ * on its way. The clocks run alike within a few thousandths: what was found long ago is forgotten.
+ */
+#define PACE_MANIFESTS 64u /* this many, and as many before them */
+
+struct pace {
+	char session[MANIFEST_TOKEN_LEN + 1]; /* whose clock; "": none */
+	uint64_t generation; /* that was seen last */
+	int64_t after_ns; /* ours: it was not there then; 0: not known */
+	int64_t ahead_ns[2]; /* the largest of these manifests, and of those before; PACE_UNKNOWN */
+	unsigned n; /* of these */
+};
+#define PACE_UNKNOWN INT64_MIN
+
 struct follower {
 	struct follower_options o;
 	char *name, *dir;
@@ -29,14 +46,17 @@ struct follower {
 	struct manifest m; /* that was taken over last, whole or not */
 	char etag[BUCKET_ETAG_BYTES_MAX]; /* "": none was read */
 	bool whole; /* all of it was taken over */
-	int64_t after_ns; /* monotonic: it was written later than this */
+	int64_t after_ns; /* monotonic: it was not there then */
+	int64_t written_ns; /* monotonic: it was written then or later; 0: not known */
+	struct pace pace;
 	uint64_t losses_hash;
 
 	struct mutex lock; /* guards the rest */
 	struct follower_status is;
 	bool in_part; /* a newer manifest was read, and not all of it could be taken over */
 	int64_t looked_ns; /* monotonic: when the last look began that found what we have now */
-	int64_t has_after_ns; /* monotonic: what we have was written later than this */
+	int64_t has_after_ns; /* monotonic: what we have was not there then */
+	int64_t has_written_ns; /* monotonic: what we have was written then or later; 0: not known */
 	struct missing *missing;
 	size_t missing_n;
 	struct arena losses_arena;

@@ -28,6 +28,7 @@ struct lease {
 
 	char etag[BUCKET_ETAG_BYTES_MAX]; /* of the manifest that is there; "": there is none */
 	bool uncertain; /* the last write had no answer */
+	int64_t put_at_ns; /* monotonic, when the last write was confirmed; 0: it was not */
 	uint64_t generation; /* of the last write, confirmed or not */
 	uint64_t noted; /* the same, as the directory has it */
 	int64_t since_ns;
@@ -231,6 +232,8 @@ static enum err_code put(struct lease *l, const struct manifest *contents, struc
 	m->since_ns = l->since_ns;
 	m->interval_ns = l->interval_ns;
 	m->written_ns = clock_now_ns();
+	m->clock_ns = clock_monotonic_ns();
+	m->confirmed_ns = l->put_at_ns;
 	m->generation = ++l->generation;
 	if (note_owner(l, &why)) /* then the next start takes the directory for an older one */
 		log_warn("cluster", "token not written", LOG_E(&why));
@@ -244,6 +247,7 @@ static enum err_code put(struct lease *l, const struct manifest *contents, struc
 		rc = bucket_put(l->bucket, l->key, buf_str(&text),
 			l->etag[0] ? BUCKET_IF_ETAG : BUCKET_IF_ABSENT, l->etag, etag, err);
 		l->uncertain = rc != ERR_OK;
+		l->put_at_ns = rc ? 0 : clock_monotonic_ns();
 	}
 	if (!rc) {
 		memcpy(l->etag, etag, sizeof(etag));

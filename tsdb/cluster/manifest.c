@@ -218,6 +218,10 @@ void manifest_print(struct buf *out, const struct manifest *m)
 	add_number(&j, "written_ns", m->written_ns);
 	add_number(&j, "through_ns", m->through_ns);
 	add_number(&j, "interval_ns", m->interval_ns);
+	if (m->clock_ns)
+		add_number(&j, "clock_ns", m->clock_ns);
+	if (m->confirmed_ns)
+		add_number(&j, "confirmed_ns", m->confirmed_ns);
 	if (m->dropped_ns)
 		add_number(&j, "dropped_ns", m->dropped_ns);
 	if (m->dropped_size_ns)

@@ -92,6 +92,9 @@ struct manifest {
 	uint64_t generation; /* counts writes */
 	int64_t since_ns; /* when this owner took it */
 	int64_t written_ns;
+	/* By its writer's monotonic clock: when it was written, and when the write before it, of the
+	 * generation before, was confirmed. 0: not known. They count within a session. */
+	int64_t clock_ns, confirmed_ns;
 	int64_t through_ns; /* rows acknowledged until then are in it; 0: not known */
 	int64_t interval_ns; /* it is written this often at least */
 	/* What ended until then left it by its age while the shard was gone (caretaker.h); the shard

@@ -335,7 +335,11 @@ static enum err_code read_object(
 	} times[] = { { "since_ns", offsetof(struct manifest, since_ns) },
 		{ "written_ns", offsetof(struct manifest, written_ns) },
 		{ "through_ns", offsetof(struct manifest, through_ns) },
-		{ "interval_ns", offsetof(struct manifest, interval_ns) } };
+		{ "interval_ns", offsetof(struct manifest, interval_ns) } },
+	  perhaps[] = { { "clock_ns", offsetof(struct manifest, clock_ns) },
+		  { "confirmed_ns", offsetof(struct manifest, confirmed_ns) },
+		  { "dropped_ns", offsetof(struct manifest, dropped_ns) },
+		  { "dropped_size_ns", offsetof(struct manifest, dropped_size_ns) } };
 	const json_t *files = json_object_get(o, "files");
 	enum err_code rc;
 	int64_t v;
@@ -355,12 +359,13 @@ static enum err_code read_object(
 			return wrong("manifest", times[i].name, err);
 		memcpy((char *)m + times[i].offset, &v, sizeof(v));
 	}
-	if (json_object_get(o, "dropped_ns") &&
-		!get_int(o, "dropped_ns", 0, TIME_MAX_NS, &m->dropped_ns))
-		return wrong("manifest", "dropped_ns", err);
-	if (json_object_get(o, "dropped_size_ns") &&
-		!get_int(o, "dropped_size_ns", 0, TIME_MAX_NS, &m->dropped_size_ns))
-		return wrong("manifest", "dropped_size_ns", err);
+	for (size_t i = 0; i < sizeof(perhaps) / sizeof(perhaps[0]); i++) {
+		if (!json_object_get(o, perhaps[i].name))
+			continue;
+		if (!get_int(o, perhaps[i].name, 0, TIME_MAX_NS, &v))
+			return wrong("manifest", perhaps[i].name, err);
+		memcpy((char *)m + perhaps[i].offset, &v, sizeof(v));
+	}
 	if (json_object_get(o, "lives") && !get_count(o, "lives", 0, &m->lives))
 		return wrong("manifest", "lives", err);
 	if (!get_flag(o, "stopped", &m->stopped))

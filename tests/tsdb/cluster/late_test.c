@@ -80,6 +80,7 @@ static void change_manifest(int64_t written_ns, int64_t through_ns)
 	m.written_ns = written_ns;
 	m.through_ns = through_ns;
 	m.generation++;
+	m.clock_ns = m.confirmed_ns = 0;
 	manifest_print(&text, &m);
 	fake_put(&fake, MANIFEST, buf_str(&text));
 	buf_release(&text);
@@ -184,6 +185,57 @@ TEST(a_manifest_is_as_old_as_the_look_before_it)
 	change_manifest(now, now - 1000 * SEC);
 	CHECK_OK(follower_round(f, &err), &err);
 	CHECK_STR(told(&said), "");
+	buf_release(&said);
+	close_all();
+}
+
+/* A clock that stands elsewhere: writes the manifest, and says when and when it knew of the last.
+ */
+static void write_manifest(int64_t clock_ns, int64_t confirmed_ns)
+{
+	struct fake_object *object = fake_find(&fake, MANIFEST);
+	struct buf text = { 0 };
+	struct manifest m;
+	struct arena a;
+
+	arena_init(&a, 0);
+	CHECK_OK(manifest_parse(buf_str(&object->bytes), &a, &m, &err), &err);
+	m.through_ns = m.written_ns = clock_now_ns();
+	m.generation++;
+	m.clock_ns = clock_ns;
+	m.confirmed_ns = confirmed_ns;
+	manifest_print(&text, &m);
+	fake_put(&fake, MANIFEST, buf_str(&text));
+	buf_release(&text);
+	arena_release(&a);
+}
+
+/* It is as old as when it was written, not as when it was there. */
+TEST(a_manifest_that_was_long_on_its_way)
+{
+	const int64_t ahead = 7000000 * SEC; /* their clock */
+	struct follower_status is = { .late = true };
+	struct buf said = { 0 };
+	int64_t written;
+
+	REQUIRE(open_all(2 * SEC));
+	fill(0, 10);
+	publish();
+	CHECK_OK(follower_round(f, &err), &err);
+	write_manifest(clock_monotonic_ns() + ahead, 0);
+	CHECK_OK(follower_round(f, &err), &err);
+	written = clock_monotonic_ns() + ahead;
+	usleep(5200000);
+	CHECK_OK(follower_round(f, &err), &err); /* it is not there yet */
+	write_manifest(written, written);
+	CHECK_OK(follower_round(f, &err), &err);
+	CHECK(str_has_prefix(told(&said), STR("shard a is late: ")));
+	for (int i = 0; i < 20 && is.late; i++) {
+		write_manifest(clock_monotonic_ns() + ahead, clock_monotonic_ns() + ahead);
+		CHECK_OK(follower_round(f, &err), &err);
+		follower_status(f, &is);
+	}
+	CHECK(!is.late);
 	buf_release(&said);
 	close_all();
 }

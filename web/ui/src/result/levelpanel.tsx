@@ -49,6 +49,7 @@ const ROWS = 6;
 function usePoints({ query, window: win, interval, tick }: LevelPanelProps): Point[] | null {
 	const step = Math.max(1, interval) * Math.max(1, Math.ceil((win.end - win.start) / POINTS / interval));
 	const { start, end } = alignWindow(win, step);
+	const asks = start + step <= end; // a window of one scrape has no points
 	const args = {
 		query: `total(${flameQuery(query)})`,
 		start: trimMs(start + step),
@@ -56,17 +57,18 @@ function usePoints({ query, window: win, interval, tick }: LevelPanelProps): Poi
 		step: String(step),
 	};
 	const { answer } = useApi<{ result: MatrixElement[] }>(
-		JSON.stringify([args, tick]),
+		asks ? JSON.stringify([args, tick]) : null,
 		"query_range",
 		args,
 	);
 	return useMemo(() => {
+		if (!asks) return [];
 		if (!answer) return null;
 		const at = new Map<number, number>();
 		for (const m of answer.data.result)
 			for (const [t, v] of m.values) at.set(t, (at.get(t) ?? 0) + Number(v));
 		return [...at].sort((a, b) => a[0] - b[0]);
-	}, [answer]);
+	}, [asks, answer]);
 }
 
 function LimitField({ limit, patch }: Pick<LevelPanelProps, "limit" | "patch">) {
