@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/fs.h"
+#include "proto/folded/folded.h"
 #include "proto/legacy/legacy.h"
 
 #define PIECE (64u << 10)
@@ -30,19 +31,47 @@ enum err_code profile_file_read(const char *path, struct buf *bytes, struct err 
 	return strcmp(path, "-") ? fs_read_file(path, max, bytes, err) : read_stdin(max, bytes, err);
 }
 
+static bool is_folded(const char *path)
+{
+	struct str s = str_of(path);
+
+	s.len -= str_has_suffix(s, STR(".gz")) ? 3 : 0;
+	return str_has_suffix(s, STR(".folded")) || str_has_suffix(s, STR(".collapsed"));
+}
+
+static enum err_code decode_folded(struct str raw, const struct pprof_limits *limits,
+	struct arena *a, const struct pprof **out, struct err *err)
+{
+	const struct folded_meaning meaning = {
+		.type = STR("samples"), .unit = STR("count"), .scale = 1 };
+	struct folded_profile *profiles;
+	uint32_t n;
+	enum err_code rc = folded_decode(a, FOLDED_STACKS, raw, &meaning, limits, &profiles, &n, err);
+
+	if (!rc)
+		*out = profiles[0].profile;
+	return rc;
+}
+
 enum err_code profile_file_decode(
 	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
-	struct legacy_any any;
+	struct legacy_any any = { 0 };
 	struct str raw;
 	enum err_code rc;
 
 	limits.body_bytes_max = limits.raw_bytes_max;
-	if (!(rc = pprof_inflate(a, bytes, &limits, &raw, err)))
-		rc = legacy_decode_any(a, raw, &limits, &any, err);
-	if (rc)
+	if ((rc = pprof_inflate(a, bytes, &limits, &raw, err)))
 		return err_wrap(err, rc, "%s", path);
+	if (is_folded(path))
+		rc = decode_folded(raw, &limits, a, &any.profile, err);
+	else
+		rc = legacy_decode_any(a, raw, &limits, &any, err);
+	if (rc) /* of a format before pprof the message names it */
+		return rc == ERR_INVALID && !any.is_legacy ?
+			err_wrap(err, rc, "%s: it is no profile", path) :
+			err_wrap(err, rc, "%s", path);
 	*out = any.profile;
 	return ERR_OK;
 }

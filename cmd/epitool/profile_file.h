@@ -1,5 +1,6 @@
 /*
- * Profiles in files: as go test and net/http/pprof write them, gzipped or not.
+ * Profiles in files: as go test and net/http/pprof write them, or folded text (.folded,
+ * .collapsed), gzipped or not.
  *
  * Errors:    ERR_IO; pprof_decode's, with the file's name in front.
  * Ownership: *bytes belongs to the caller and outlives the profile, which lives in the arena.
