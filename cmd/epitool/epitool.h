@@ -41,9 +41,9 @@ int tsdb_repair(int argc, char **argv);
 
 struct flag;
 /*
- * Lists the flags of commands, for completion: from flags_list_by on until it is called with NULL, a
- * command gives its table to fn and ends. Whoever reads a command line asks flags_are_listed first;
- * true: return 0.
+ * Lists the flags of commands, for completion: from flags_list_by on until it is called with NULL,
+ * a command gives its table to fn and ends. Whoever reads a command line asks flags_are_listed
+ * first; true: return 0.
  */
 typedef void (*flags_list_fn)(void *ctx, const struct flag *flags, size_t n);
 void flags_list_by(flags_list_fn fn, void *ctx);
