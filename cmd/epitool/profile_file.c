@@ -39,20 +39,6 @@ static bool is_folded(const char *path)
 	return str_has_suffix(s, STR(".folded")) || str_has_suffix(s, STR(".collapsed"));
 }
 
-static enum err_code decode_folded(struct str raw, const struct pprof_limits *limits,
-	struct arena *a, const struct pprof **out, struct err *err)
-{
-	const struct folded_meaning meaning = {
-		.type = STR("samples"), .unit = STR("count"), .scale = 1 };
-	struct folded_profile *profiles;
-	uint32_t n;
-	enum err_code rc = folded_decode(a, FOLDED_STACKS, raw, &meaning, limits, &profiles, &n, err);
-
-	if (!rc)
-		*out = profiles[0].profile;
-	return rc;
-}
-
 enum err_code profile_file_decode(
 	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err)
 {
@@ -64,15 +50,32 @@ enum err_code profile_file_decode(
 	limits.body_bytes_max = limits.raw_bytes_max;
 	if ((rc = pprof_inflate(a, bytes, &limits, &raw, err)))
 		return err_wrap(err, rc, "%s", path);
-	if (is_folded(path))
-		rc = decode_folded(raw, &limits, a, &any.profile, err);
-	else
-		rc = legacy_decode_any(a, raw, &limits, &any, err);
-	if (rc) /* of a format before pprof the message names it */
-		return rc == ERR_INVALID && !any.is_legacy ?
-			err_wrap(err, rc, "%s: it is no profile", path) :
-			err_wrap(err, rc, "%s", path);
+	if ((rc = legacy_decode_any(a, raw, &limits, &any, err)))
+		return err_wrap(err, rc, "%s%s", path, /* a format before pprof names itself */
+			rc == ERR_INVALID && !any.is_legacy ? ": it is no profile" : "");
 	*out = any.profile;
+	return ERR_OK;
+}
+
+enum err_code profile_file_decode_any(
+	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err)
+{
+	const struct folded_meaning meaning = {
+		.type = STR("samples"), .unit = STR("count"), .scale = 1 };
+	struct pprof_limits limits = pprof_limits_default;
+	struct folded_profile *profiles = NULL;
+	struct str raw;
+	enum err_code rc;
+	uint32_t n = 0;
+
+	if (!is_folded(path))
+		return profile_file_decode(path, bytes, a, out, err);
+	limits.body_bytes_max = limits.raw_bytes_max;
+	if (!(rc = pprof_inflate(a, bytes, &limits, &raw, err)))
+		rc = folded_decode(a, FOLDED_STACKS, raw, &meaning, &limits, &profiles, &n, err);
+	if (rc)
+		return err_wrap(err, rc, "%s", path);
+	*out = profiles[0].profile;
 	return ERR_OK;
 }
 

@@ -1,6 +1,5 @@
 /*
- * Profiles in files: as go test and net/http/pprof write them, or folded text (.folded,
- * .collapsed), gzipped or not.
+ * Profiles in files: as go test and net/http/pprof write them, gzipped or not.
  *
  * Errors:    ERR_IO; pprof_decode's, with the file's name in front.
  * Ownership: *bytes belongs to the caller and outlives the profile, which lives in the arena.
@@ -13,6 +12,9 @@
 /* path "-": standard input. */
 MUST_CHECK enum err_code profile_file_read(const char *path, struct buf *bytes, struct err *err);
 MUST_CHECK enum err_code profile_file_decode(
+	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err);
+/* The same, and folded text, which a name that ends in .folded or .collapsed announces. */
+MUST_CHECK enum err_code profile_file_decode_any(
 	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err);
 /*
  * The name under which such a profile is scraped: process_cpu, memory, goroutine, ... Block and

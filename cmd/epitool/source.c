@@ -145,7 +145,7 @@ enum err_code source_read(const struct source_options *o, const char *text, stru
 
 	*out = (struct source){ .text = text, .is_file = !strcmp(text, "-") || fs_exists(text) };
 	rc = out->is_file ? profile_file_read(text, &out->bytes, err) : read_query(o, out, err);
-	if (rc || (rc = profile_file_decode(text, buf_str(&out->bytes), a, &out->profile, err)))
+	if (rc || (rc = profile_file_decode_any(text, buf_str(&out->bytes), a, &out->profile, err)))
 		return rc;
 	if (!out->is_file && !out->profile->samples_n)
 		return err_set(err, ERR_NOT_FOUND, "%s: nothing found", out->query.ptr);

@@ -30,6 +30,7 @@ test('epitool: what is neither file nor query', async (t) => {
     [['top', nowhere, 'dir/nope'], /^epitool: error: dir\/nope: there is no file of that name; as a query: connect 127\.0\.0\.1:1: .+\n$/],
     [['compare', nowhere, one, 'cpu'], /^epitool: error: cpu: connect 127\.0\.0\.1:1: .+\n$/],
     [['diff', wrong, one], /^epitool: error: .*wrong\.pb: it is no profile: .+\n$/],
+    [['push', nowhere, '-l', 'run=1', one], /^epitool: error: .*base\.folded: it is no profile: .+\n$/],
     [['query', nowhere, wrong], /^epitool: error: .*wrong\.pb is a file, which epitool top, flame and compare read; as a query: .+\n$/],
     [['flame', '--type=sample', one], /^epitool: error: .*base\.folded: it has no sample type "sample"; did you mean "samples"\?\n$/],
   ];

@@ -30,7 +30,7 @@ struct pair_flags {
 			"function, system_name, filename, line or mapping." }, \
 	{ \
 		"measure", FLAG_STRING, &(f).measure, "flat", \
-			"flat or cum: what is compared, sorted by and held against the threshold." \
+			"flat or cum: what is compared and sorted by; in diff also held against --threshold." \
 	}
 /* Which profiles. */
 #define PAIR_SOURCE_FLAGS(f) \
