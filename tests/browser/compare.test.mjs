@@ -180,7 +180,7 @@ test("an empty base is said, and is no wall of one colour", async (t) => {
 test("a link's labels are in the fields; one button compares what was typed", async (t) => {
 	const w = fixedWindow(120);
 	const { page, problems } = await open(t, { new: V2, base: V1, ...w, shift: "0" });
-	const field = (name) => page.getByRole("textbox", { name, exact: true });
+	const field = (name) => page.getByRole("combobox", { name, exact: true });
 	await field("Base value").waitFor();
 	const values = async () =>
 		Promise.all(
@@ -188,7 +188,7 @@ test("a link's labels are in the fields; one button compares what was typed", as
 		);
 	assert.deepEqual(await values(), ["version", "v1", "v2"]);
 	assert.equal(await page.locator("button.primary:visible").count(), 1);
-	await page.getByRole("combobox", { name: "Base query", exact: true }).fill('cpu{job="demo"}');
+	await page.getByRole("textbox", { name: "Base query", exact: true }).fill('cpu{job="demo"}');
 	await page.getByRole("button", { name: "Compare", exact: true }).click();
 	await addressHas(page, { base: 'cpu{job="demo"}', new: V2, shift: "0" });
 	assert.deepEqual(await values(), ["version", "", "v2"]);

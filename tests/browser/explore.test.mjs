@@ -181,14 +181,14 @@ test("the picker writes the query", async (t) => {
 	const { page } = await open(t, explore({ query: "cpu" }));
 	await flameReady(page);
 	await page.getByRole("button", { name: "Label", exact: true }).click();
-	await page.getByRole("textbox", { name: "Label", exact: true }).fill("job");
+	await page.getByRole("combobox", { name: "Label", exact: true }).fill("job");
 	await page.keyboard.press("Enter");
-	await page.getByRole("textbox", { name: "Value", exact: true }).click();
+	await page.getByRole("combobox", { name: "Value", exact: true }).click();
 	await page.getByRole("option", { name: "demo", exact: true }).click();
 	await page.waitForFunction(
 		() => new URLSearchParams(location.search).get("query") === 'cpu{job="demo"}',
 	);
-	assert.equal(await page.getByRole("combobox", { name: "Query" }).inputValue(), QUERY);
+	assert.equal(await page.getByRole("textbox", { name: "Query" }).inputValue(), QUERY);
 	await page.getByRole("combobox", { name: "One line per value of" }).selectOption("version");
 	// The chart ends with the last whole step, so a fleet that has just started is asked again.
 	const both = page.locator(".legend").filter({ hasText: "v1" }).filter({ hasText: "v2" });
@@ -325,7 +325,7 @@ test("compare finds a function that differs between two versions", async (t) => 
 			}),
 	);
 	await flameReady(page);
-	const value = (name) => page.getByRole("textbox", { name });
+	const value = (name) => page.getByRole("combobox", { name });
 	for (const [name, text] of [
 		["Label to compare by", "version"],
 		["Base value", "v1"],

@@ -49,7 +49,7 @@ test("a slow query can be given up and asked again", async (t) => {
 
 /* ---- writing ---- */
 
-const field = (page) => page.getByRole("combobox", { name: "Query", exact: true });
+const field = (page) => page.getByRole("textbox", { name: "Query", exact: true });
 const offers = (page) => page.getByRole("listbox", { name: "Completions" }).getByRole("option");
 const chosen = (page) => new URL(page.url()).searchParams.get("query");
 
@@ -77,7 +77,7 @@ test("a query is written by keyboard, and its answer is the API's", async (t) =>
 	await field(page).focus();
 	await page.keyboard.press("Control+A");
 	await typeUntil(page, "merge(focus(cp", "cpu");
-	assert.equal(await field(page).getAttribute("aria-expanded"), "true");
+	assert.ok(await page.getByRole("listbox", { name: "Completions" }).isVisible());
 	await page.keyboard.press("Enter");
 	await typeUntil(page, "{jo", "job");
 	await page.keyboard.press("Tab");
@@ -350,7 +350,7 @@ test("each side of a comparison completes from its own window", async (t) => {
 		t,
 		"compare?" + new URLSearchParams({ new: "cpu", base: "cpu", ...w, shift: "prev" }),
 	);
-	const side = page.getByRole("combobox", { name: "Base query", exact: true });
+	const side = page.getByRole("textbox", { name: "Base query", exact: true });
 	await side.focus();
 	await page.keyboard.press("End");
 	const asked = page.waitForRequest((r) => r.url().includes("/api/v1/labels?match"));

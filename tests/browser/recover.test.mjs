@@ -26,7 +26,7 @@ const opacity = (page, selector) =>
 		for (let p = e; p; p = p.parentElement) all *= Number(getComputedStyle(p).opacity);
 		return all;
 	});
-const query = (page) => page.getByRole("combobox", { name: "Query", exact: true });
+const query = (page) => page.getByRole("textbox", { name: "Query", exact: true });
 const run = async (page, text) => {
 	await query(page).fill(text);
 	await page.keyboard.press("Escape");

@@ -449,6 +449,7 @@ test("narrow: the list of exports is on the screen", async (t) => {
 		viewport: { width: 400, height: 900 },
 	});
 	await flameReady(page);
+	await page.getByRole("button", { name: "More", exact: true }).click();
 	await page.getByRole("button", { name: "Export" }).click();
 	const box = await page.locator(".menu-items").boundingBox();
 	const tools = await page.locator(".results > .toolbar").boundingBox();

@@ -175,7 +175,7 @@ export function App() {
 		<div class="app" onClick={onClick}>
 			<SkipLink />
 			<header>
-				<a class="brand" href="services">
+				<a class="brand" href="services" aria-label="Epimetheus">
 					<Logo />
 					<span>Epimetheus</span>
 				</a>

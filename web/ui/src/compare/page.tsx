@@ -293,7 +293,7 @@ export function Compare() {
 	};
 	const both = { sides, next, base };
 	return (
-		<main class={picking ? "compare picking" : "compare"}>
+		<main id="main" class={picking ? "compare picking" : "compare"}>
 			<h1 class="visually-hidden">Compare</h1>
 			<CompareBar
 				{...both}

@@ -11,6 +11,7 @@ import { ApiError, type ProfileType } from "../shared/api";
 import { Chips } from "../shared/chips";
 import type { Loaded } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
+import { Narrow } from "../shared/layout";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { TimePicker } from "../shared/timepicker";
@@ -91,23 +92,25 @@ export function Controls(props: ControlsProps) {
 					onRefresh={(r) => patch({ refresh: r === "off" ? null : r })}
 				/>
 			</div>
-			<div class="row picker-row">
-				<Picker
-					selector={selector}
-					types={known}
-					onChange={(s) => run(formatSelector(s))}
-				/>
-				<button
-					type="button"
-					ref={opener}
-					aria-expanded={labels !== null}
-					title="Labels of the selected series, and their values"
-					onClick={() => patch({ labels: labels === null ? ALL_LABELS : null })}
-				>
-					Labels
-					<IconDown />
-				</button>
-			</div>
+			<Narrow name="Type and labels">
+				<div class="row picker-row">
+					<Picker
+						selector={selector}
+						types={known}
+						onChange={(s) => run(formatSelector(s))}
+					/>
+					<button
+						type="button"
+						ref={opener}
+						aria-expanded={labels !== null}
+						title="Labels of the selected series, and their values"
+						onClick={() => patch({ labels: labels === null ? ALL_LABELS : null })}
+					>
+						Labels
+						<IconDown />
+					</button>
+				</div>
+			</Narrow>
 			{labels !== null && (
 				<LabelBrowser
 					query={query}

@@ -212,7 +212,7 @@ export function Explore() {
 	const stored = !types.answer || !named || named === "up" || resolveType(named, known);
 
 	return (
-		<main class="explore">
+		<main id="main" class="explore">
 			<h1 class="visually-hidden">Explore</h1>
 			<Controls
 				{...ask}

@@ -99,7 +99,7 @@ function Double({ flame: f, node, unit }: CardProps) {
 		<table class="diff">
 			<thead>
 				<tr>
-					<th />
+					<td />
 					<th>Base</th>
 					<th>New</th>
 					<th>Change</th>

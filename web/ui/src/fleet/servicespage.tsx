@@ -436,7 +436,7 @@ export function Services() {
 		[by, fleet.unit, cpu, memory, tasks, JSON.stringify(range)],
 	);
 	return (
-		<main class="services-page">
+		<main id="main" class="services-page">
 			<div class="toolbar page-bar">
 				<h1>Services</h1>
 				<LabelSelect labels={names} by={by} onChange={(v) => store.patch({ by: v })} />

@@ -8,6 +8,7 @@ import type { MatrixElement, ProfileElement } from "../shared/api";
 import { publish } from "../shared/debug";
 import { Segmented } from "../shared/fields";
 import { useApi } from "../shared/hooks";
+import { Scroll } from "../shared/layout";
 import { alignWindow, trimMs, type Window } from "../shared/timerange";
 import { formatPercent, formatValue, share } from "../shared/units";
 import type { Patch } from "../shared/urlstate";
@@ -101,7 +102,7 @@ function Holders(props: {
 	const [all, setAll] = useState(false);
 	const shown = all ? rows : rows.slice(0, ROWS);
 	return (
-		<div class="scroll-x">
+		<Scroll label="Who holds it">
 			<table class="plain holders">
 				<thead>
 					<tr>
@@ -139,7 +140,7 @@ function Holders(props: {
 					{all ? "Show fewer" : `${rows.length - ROWS} more`}
 				</button>
 			)}
-		</div>
+		</Scroll>
 	);
 }
 

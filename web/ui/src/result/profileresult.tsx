@@ -7,6 +7,7 @@ import { groupBy } from "../query/edit";
 import { hasFilter } from "../query/query";
 import { optionsOf, Segmented, Select } from "../shared/fields";
 import { IconX } from "../shared/icons";
+import { Narrow } from "../shared/layout";
 import { QueryError } from "../shared/notices";
 import { nothingCounted } from "../shared/units";
 import { ExportMenu } from "./export";
@@ -139,7 +140,6 @@ function Toolbar({ props, of }: Part) {
 				all={of.all}
 				onChange={(el) => patch({ el, zoom: null })}
 			/>
-			{edit && <GroupBy query={props.edited?.[0] ?? query} edit={edit} />}
 			<SearchBox
 				text={of.searched.text}
 				error={of.searched.error}
@@ -148,11 +148,14 @@ function Toolbar({ props, of }: Part) {
 				onChange={of.onSearch}
 			/>
 			{of.pick && <Picked pick={of.pick} onPick={of.onPick} />}
-			<span class="spacer" />
-			<Summary element={element} answer={answer} flame={flame} />
-			<NodesSelect params={params} patch={patch} />
-			{props.fixed && <ShareButton fixed={props.fixed} />}
-			<ExportMenu query={query} times={times} picture={picture} />
+			<Narrow name="More">
+				{edit && <GroupBy query={props.edited?.[0] ?? query} edit={edit} />}
+				<span class="spacer" />
+				<Summary element={element} answer={answer} flame={flame} />
+				<NodesSelect params={params} patch={patch} />
+				{props.fixed && <ShareButton fixed={props.fixed} />}
+				<ExportMenu query={query} times={times} picture={picture} />
+			</Narrow>
 		</div>
 	);
 }

@@ -49,7 +49,7 @@ function HowToName() {
 				configuration file, and have it read again (SIGHUP, or a restart):
 			</p>
 			<div class="first-config">
-				<pre>{CONFIG}</pre>
+				<pre tabIndex={0}>{CONFIG}</pre>
 				<CopyButton text={CONFIG} />
 			</div>
 			<p>This page sees the first profile by itself.</p>

@@ -18,7 +18,7 @@ export function QueryError({ error, sent }: { error: ApiError; sent: string }) {
 				{error.retryAt !== undefined && <Countdown at={error.retryAt} />}
 			</div>
 			{line !== undefined && (
-				<pre>
+				<pre tabIndex={0}>
 					{line}
 					{"\n"}
 					<b>{" ".repeat(Math.max(0, error.column - 1)) + "^"}</b>
