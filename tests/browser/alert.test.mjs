@@ -166,7 +166,7 @@ test("from a row of the table and from a sandwich; as a share; another expressio
 	await row.click();
 	await page.locator(".sandwich-acts").getByRole("button", { name: "Alert when it costs more" }).click();
 	await ready(page);
-	const field = drawer(page).getByRole("textbox", { name: "Expression of the alert" });
+	const field = drawer(page).getByLabel("Expression of the alert");
 	await field.fill("total(merge by (job) (goroutine[5m]))");
 	await page.keyboard.press("Escape"); // what completion offers
 	await drawer(page).getByRole("button", { name: "Run" }).click();

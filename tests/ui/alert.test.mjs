@@ -116,7 +116,7 @@ test("limits as people type them, and steps of the handle", () => {
 	for (const [text, want] of [
 		["1.5", 1.5], [" 3 ", 3], ["20%", 0.2], ["512MiB", 512 * 1024 ** 2], ["2 GB", 2 * 1024 ** 3],
 		["3k", 3000], ["1e9", 1e9], ["-1", -1], [".5", 0.5],
-		["", null], ["x", null], ["1.2.3", null], ["Inf", null], ["MiB", null], ["1 core", null],
+		["", null], ["x", null], ["1.2.3", null], ["Inf", null], ["MiB", null], ["1 core", null], ["1500m", null], ["3M", 3e6], ["3mib", 3 * 1024 ** 2],
 	])
 		assert.equal(limit.parseLimit(text), want, text);
 	assert.equal(limit.onStep(1.2345, 2, ""), 1.23);

@@ -70,6 +70,7 @@ export function parseLimit(text: string): number | null {
 	const m = SUFFIX.exec(text.trim());
 	if (!m) return null;
 	const [, number, prefix, binary, bytes, percent] = m;
+	if (prefix === "m" && !bytes) return null; // a thousandth, or a million
 	const power = prefix ? "kmgtp".indexOf(prefix.toLowerCase()) + 1 : 0;
 	const v = Number(number) * (binary || bytes ? 1024 : 1000) ** power;
 	return number && Number.isFinite(v) ? plain(percent ? v / 100 : v) : null;
