@@ -168,7 +168,6 @@ test("from a row of the table and from a sandwich; as a share; another expressio
 	await ready(page);
 	const field = drawer(page).getByLabel("Expression of the alert");
 	await field.fill("total(merge by (job) (goroutine[5m]))");
-	await page.keyboard.press("Escape"); // what completion offers
 	await drawer(page).getByRole("button", { name: "Run" }).click();
 	await addressHas(page, { alert: "total(merge by (job) (goroutine[5m]))" });
 	await ready(page);
