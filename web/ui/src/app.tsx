@@ -1,5 +1,6 @@
 // The frame: header, navigation, and the table of pages. The path chooses the page.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { AlertDrawer } from "./alert/drawer";
 import { ClusterPage } from "./cluster/clusterpage";
 import { Compare } from "./compare/page";
 import { Explore } from "./explore/page";
@@ -195,6 +196,7 @@ export function App() {
 			</header>
 			{outage && <OutageBanner outage={outage} />}
 			{ready && <View key={page.path} />}
+			{ready && params.get("alert") && <AlertDrawer />}
 			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
 		</div>
 	);

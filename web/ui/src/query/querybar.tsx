@@ -1,4 +1,5 @@
 // The query as text: edited, checked while one types, formatted and run.
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../shared/api";
 import { IconPlay } from "../shared/icons";
@@ -19,6 +20,8 @@ export interface QueryBarProps {
 	onRun(query: string): void;
 	/** Called with each text that is typed; there is no button to run it then. */
 	onText?(text: string): void;
+	/** Buttons before the one that runs the query. */
+	children?: ComponentChildren;
 }
 
 const CHECK_MS = 400; // after the last key
@@ -118,6 +121,7 @@ export function QueryBar(props: QueryBarProps) {
 			>
 				Format
 			</button>
+			{props.children}
 			{!props.onText && (
 				<button type="submit" class="primary run">
 					{loading ? <span class="spinner" /> : <IconPlay />}Run

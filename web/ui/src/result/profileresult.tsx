@@ -80,6 +80,7 @@ function TablePart(props: {
 	filter: RegExp | null;
 	pick: string;
 	onOpen(name: string): void;
+	onAlert(name: string): void;
 	/** Given if a flame graph is beside it. */
 	onPick?(name: string): void;
 }) {
@@ -97,6 +98,7 @@ function TablePart(props: {
 					filter={props.filter}
 					picked={props.pick}
 					onOpen={props.onOpen}
+					onAlert={props.onAlert}
 					onPick={props.onPick}
 					changes={significance?.changes}
 					bases={props.bases}
@@ -189,6 +191,7 @@ function Views({ props, of }: Part) {
 					filter={of.searched.pattern}
 					pick={pick}
 					onOpen={of.onOpen}
+					onAlert={of.onAlert}
 					onPick={view === "both" ? onPick : undefined}
 				/>
 			)}

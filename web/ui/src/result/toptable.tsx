@@ -2,7 +2,7 @@
 import { useMemo } from "preact/hooks";
 import { FunctionName } from "../flame/functionname";
 import type { TopElement, TopRow, VectorElement } from "../shared/api";
-import { IconMark } from "../shared/icons";
+import { IconBell, IconMark } from "../shared/icons";
 import { type Column, Table } from "../shared/table";
 import {
 	formatPercent,
@@ -12,6 +12,7 @@ import {
 	trend,
 } from "../shared/units";
 import { times } from "./blame";
+import { isFolded } from "./filters";
 import type { Bases } from "./useprofile";
 import { boundsOf, type Change, middleOf, rankOf, wordsOf } from "./verdict";
 
@@ -25,15 +26,22 @@ export interface TopTableProps {
 	onOpen?(name: string): void;
 	/** Highlights a function in the flame graph beside the table. */
 	onPick?(name: string): void;
+	/** Begins an alert on a function. */
+	onAlert?(name: string): void;
 	/** In a difference: how each function's share changed. */
 	changes?: Map<string, Change>;
 	/** In a difference: the base's costs, null while unknown. */
 	bases?: Bases | null;
 }
 
-type Highlight = Pick<TopTableProps, "picked" | "onPick">;
+type Highlight = Pick<TopTableProps, "picked" | "onPick" | "onAlert">;
 
-function nameColumn({ picked, onPick }: Highlight): Column<TopRow> {
+function nameColumn({ picked, onPick, onAlert }: Highlight): Column<TopRow> {
+	/** A button in the row, which is a button of its own. */
+	const does = (run: (name: string) => void, name: string) => (e: Event) => {
+		e.stopPropagation();
+		run(name);
+	};
 	const mark = (name: string) => (
 		<button
 			type="button"
@@ -42,12 +50,21 @@ function nameColumn({ picked, onPick }: Highlight): Column<TopRow> {
 			title="Highlight in the flame graph (space bar)"
 			aria-label="Highlight in the flame graph"
 			aria-pressed={name === picked}
-			onClick={(e) => {
-				e.stopPropagation(); // the row is a button of its own
-				onPick!(name);
-			}}
+			onClick={does(onPick!, name)}
 		>
 			<IconMark />
+		</button>
+	);
+	const alert = (name: string) => (
+		<button
+			type="button"
+			class="quiet"
+			tabIndex={-1}
+			title="Alert when it costs more"
+			aria-label="Alert when it costs more"
+			onClick={does(onAlert!, name)}
+		>
+			<IconBell />
 		</button>
 	);
 	return {
@@ -57,6 +74,7 @@ function nameColumn({ picked, onPick }: Highlight): Column<TopRow> {
 		cell: (r) => (
 			<span class="fn-cell">
 				<FunctionName name={r.function} />
+				{onAlert && r.function && !isFolded(r.function) && alert(r.function)}
 				{onPick && mark(r.function)}
 			</span>
 		),
@@ -198,13 +216,13 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 }
 
 export function TopTable(props: TopTableProps) {
-	const { element, diff, filter, picked, onOpen, onPick, changes, bases = null } = props;
+	const { element, diff, filter, picked, onOpen, onPick, onAlert, changes, bases = null } = props;
 	const columns = useMemo(
 		() =>
 			diff
-				? diffColumns(element.unit, element.rows, { picked, onPick }, changes, bases)
-				: plainColumns(element.unit, { picked, onPick }),
-		[element, diff, picked, onPick, changes, bases],
+				? diffColumns(element.unit, element.rows, { picked, onPick, onAlert }, changes, bases)
+				: plainColumns(element.unit, { picked, onPick, onAlert }),
+		[element, diff, picked, onPick, onAlert, changes, bases],
 	);
 	return (
 		<Table

@@ -4,15 +4,15 @@ import { buildFlame, type Flame, setWidthMode, type WidthMode } from "../flame/l
 import { lookFromParams } from "../flame/look";
 import type { FlameAction } from "../flame/menu";
 import { type Matches, search, searchName } from "../flame/search";
-import { alertThreshold, baseOf, groupBy } from "../query/edit";
+import { alertOn, baseOf, groupBy } from "../query/edit";
 import { tableQuery, withMatcher } from "../query/query";
 import { type ProfileElement, type QueryData, sameLabels, type TopElement, type TopRow } from "../shared/api";
 import { publish } from "../shared/debug";
 import { type Loaded, useApi, useUrl } from "../shared/hooks";
 import { binariesIn } from "../shared/symbols";
 import { share } from "../shared/units";
-import { oneOf } from "../shared/urlstate";
-import { alertParams, type Edit, isFolded, queryActions } from "./filters";
+import { newAlert, oneOf } from "../shared/urlstate";
+import { type Edit, isFolded, queryActions } from "./filters";
 import { elementName, labelNames, together } from "./group";
 import type { ResultsProps } from "./results";
 import { useSignificance } from "./significance";
@@ -130,31 +130,14 @@ function useBases(
 	);
 }
 
-/** Share 0..1 of a function and what it calls: of all, or of the new side of a difference. */
-function shareIn(flame: Flame | null, top: TopElement | undefined, name: string): number {
-	if (!flame) return 0;
-	const row = flame.diff ? undefined : top?.rows.find((r) => r.function === name);
-	if (row) return row.cum_percent / 100;
-	const seen = searchName(flame, name).byName;
-	const { total } = flame.diff?.next ?? flame;
-	const under = new Uint8Array(flame.count);
-	let sum = 0;
-	for (let i = 1; i < flame.count; i++) {
-		const above = under[flame.parent[i]];
-		under[i] = above || seen[flame.name[i]] ? 1 : 0;
-		if (under[i] && !above) sum += total[i];
-	}
-	return share(sum, flame.diff ? flame.diff.nextTotal : flame.width) / 100;
-}
-
 /** The menu entries of a function, besides those of the flame graph. */
 function useActions(
 	props: ProfileProps,
 	all: boolean,
-	shareOf: (name: string) => number,
+	onAlert: (name: string) => void,
 	onOpen: (name: string) => void,
 ) {
-	const { edit, query, times, elements } = props;
+	const { edit, times, elements } = props;
 	const { store } = useUrl();
 	const labels = useMemo(() => labelNames(elements), [elements]);
 	return useMemo((): FlameAction[] => {
@@ -170,19 +153,16 @@ function useActions(
 		};
 		const alert: FlameAction = {
 			label: "Alert when it costs more",
-			hint: "Opens an expression that fires while its share is above a limit",
+			hint: "Its cost over the past day with a limit, and the rule as text",
 			when,
-			run: (name) => {
-				const over = alertThreshold(shareOf(name));
-				store.go("explore", alertParams(query, name, over, times.end ?? times.time));
-			},
+			run: onAlert,
 		};
 		const own: FlameAction[] = edit
 			? [...queryActions(edit, when), ...(all ? onlyValue(edit, labels) : [])]
 			: [];
 		const symbols = unnamedActions(binariesIn(props.answer.infos), Number(times.start), store);
-		return [...symbols, sandwich, ...own, alert];
-	}, [edit, query, times.start, times.end, times.time, all, labels, shareOf, onOpen, props.answer]);
+		return [...symbols, sandwich, alert, ...own];
+	}, [edit, times.start, all, labels, onAlert, onOpen, props.answer]);
 }
 
 /** The menu entry of a value of a label, if the first level of the graph are such values. */
@@ -223,9 +203,9 @@ export function useProfile(props: ProfileProps) {
 	const diff = element.flamebearer.format === "double";
 	const own = useSignificance(asked, element, given === undefined);
 	const significance = given === undefined ? own : given;
-	const shareOf = useCallback(
-		(name: string) => shareIn(flame, top.element, name),
-		[flame, top.element],
+	const onAlert = useCallback(
+		(name: string) => patch(newAlert(alertOn(props.query, name, element.type ?? ""))),
+		[patch, props.query, element.type],
 	);
 	const onOpen = useCallback((name: string) => patch({ fn: name }), [patch]);
 	const onZoom = useCallback((zoom: string) => patch({ zoom }), [patch]);
@@ -236,9 +216,9 @@ export function useProfile(props: ProfileProps) {
 	);
 	return {
 		...{ element, index, all, view, widthMode, searched, pick, fn, flame, broken, matches },
-		...{ tabled, top, bases, significance, diff, onOpen, onZoom, onSearch, onPick },
+		...{ tabled, top, bases, significance, diff, onAlert, onOpen, onZoom, onSearch, onPick },
 		// The view of one function has no level of labels.
-		actions: useActions(props, all && !fn, shareOf, onOpen),
+		actions: useActions(props, all && !fn, onAlert, onOpen),
 		idle: element.cost === 0 && element.flamebearer.levels.length < 2,
 		look: lookFromParams(params),
 		zoom: params.get("zoom") ?? "",

@@ -8,7 +8,7 @@
 //   __epi.search()     {total, whole, share} of the current search, null without one
 //   __epi.table()      the rows of the top table in the order shown; of another by its name
 //   __epi.chart(name)  the chart's lines on its grid of times, its scale, and what is marked;
-//                      "chart" on Explore, "chart-base" and "chart-new" on Compare
+//                      "chart" on Explore, "chart-base" and "chart-new" on Compare, "chart-alert" in the drawer
 //   __epi.totals()     {base, new, change, factor}: what Compare says of both sides
 //   __epi.verdict()    which function the verdict on a difference names, and why
 //   __epi.strips()     {base, new, step, top}: its share per step on both sides
