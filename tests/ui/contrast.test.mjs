@@ -55,6 +55,7 @@ const WRITTEN = {
 	faint: SURFACES,
 	accent: [...SURFACES, "accent-soft"],
 	"accent-text": ["accent"],
+	panel: ["bad"],
 	bad: [...SURFACES, "bad-soft"],
 	good: [...SURFACES, "good-soft"],
 	more: [...SURFACES, "more-bar"],
