@@ -230,8 +230,7 @@ UI_DIR := build/ui-src
 $(UI_DIR)/.installed: web/ui/package.json web/ui/package-lock.json web/ui/.npmrc | $(DEPS)
 	@mkdir -p $(UI_DIR)
 	@cp web/ui/package.json web/ui/package-lock.json web/ui/.npmrc $(UI_DIR)/
-	@echo "  NPM   web/ui"
-	@cd $(UI_DIR) && npm ci --no-audit --no-fund --loglevel=error
+	@cd $(UI_DIR) && $(CURDIR)/examples/progress.sh "  NPM   web/ui" npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 $(GEN_web): $(UI_SOURCES) $(UI_DIR)/.installed
 	@mkdir -p $(@D)
@@ -285,10 +284,9 @@ define install_missing
 		dpkg-query -W -f='$${db:Status-Abbrev}' "$$p" 2>/dev/null | grep -q '^ii' || missing="$$missing $$p"; \
 	done; \
 	if [ -n "$$missing" ]; then \
-		echo "  APT  $$missing"; \
-		$(SUDO) apt-get update -qq; \
-		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing \
-			>/dev/null; \
+		examples/progress.sh "  APT   lists of packages" $(SUDO) apt-get update -qq; \
+		examples/progress.sh "  APT  $$missing" $(SUDO) env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends $$missing; \
 	fi
 endef
 

@@ -124,6 +124,8 @@ static struct flag table[] = {
 	{ "log.level", FLAG_STRING, &opt.log_level, "info", "debug, info, warn or error." },
 	{ "log.format", FLAG_STRING, &opt.log_format, "logfmt", "logfmt or json." },
 	{ "licenses", FLAG_BOOL, &opt.licenses, NULL, "Show the licences of the libraries linked in." },
+	{ "completion-script", FLAG_STRING, &opt.completion_script, "",
+		"Print a script that completes flags in a shell: bash, zsh or fish." },
 };
 /* clang-format on */
 
@@ -150,6 +152,9 @@ enum err_code options_parse(struct options *o, int argc, char **argv, struct err
 		return err_set(err, ERR_INVALID, "--query.max-memory-total is less than %u bytes",
 			QUERY_MEMORY_TOTAL_MIN);
 	}
+	if (opt.completion_script[0] &&
+		(rc = completion_shell_parse(opt.completion_script, &opt.completion_shell, err)))
+		return err_wrap(err, rc, "--completion-script");
 	opt.flags = table;
 	opt.flags_n = TABLE_N;
 	if (!opt.help && !opt.version && (rc = modes_check(&opt, err)))
@@ -165,6 +170,15 @@ void options_print_help(struct buf *out, const struct options *o)
 		"Continuous profiling server: scrapes pprof targets, keeps every profile, answers "
 		"queries.",
 		table, TABLE_N);
+}
+
+void options_print_completion(struct buf *out, const struct options *o)
+{
+	struct completion c = { .out = out, .shell = o->completion_shell, .program = "epimetheus" };
+
+	completion_begin(&c);
+	completion_command(&c, "", "", table, TABLE_N);
+	completion_end(&c);
 }
 
 bool options_has_config_file(const struct options *o)

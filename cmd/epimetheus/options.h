@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/self/flags.h"
+#include "cmd/shared/completion_script.h"
 #include "scrape/shard.h"
 
 enum server_mode { MODE_SERVER, MODE_QUERY, MODE_COMPACT };
@@ -41,6 +42,8 @@ struct options {
 	const char *log_level, *log_format;
 	bool sandbox;
 	bool licenses;
+	const char *completion_script; /* "": none is asked for */
+	enum completion_shell completion_shell; /* out */
 
 	struct flag *flags; /* the table, filled in */
 	size_t flags_n;
@@ -49,6 +52,7 @@ struct options {
 
 MUST_CHECK enum err_code options_parse(struct options *o, int argc, char **argv, struct err *err);
 void options_print_help(struct buf *out, const struct options *o);
+void options_print_completion(struct buf *out, const struct options *o);
 /* True if --config.file was given. */
 bool options_has_config_file(const struct options *o);
 

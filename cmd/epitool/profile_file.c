@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/fs.h"
+#include "proto/folded/folded.h"
 #include "proto/legacy/legacy.h"
 
 #define PIECE (64u << 10)
@@ -30,20 +31,51 @@ enum err_code profile_file_read(const char *path, struct buf *bytes, struct err 
 	return strcmp(path, "-") ? fs_read_file(path, max, bytes, err) : read_stdin(max, bytes, err);
 }
 
+static bool is_folded(const char *path)
+{
+	struct str s = str_of(path);
+
+	s.len -= str_has_suffix(s, STR(".gz")) ? 3 : 0;
+	return str_has_suffix(s, STR(".folded")) || str_has_suffix(s, STR(".collapsed"));
+}
+
 enum err_code profile_file_decode(
 	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err)
 {
 	struct pprof_limits limits = pprof_limits_default;
-	struct legacy_any any;
+	struct legacy_any any = { 0 };
 	struct str raw;
 	enum err_code rc;
 
 	limits.body_bytes_max = limits.raw_bytes_max;
+	if ((rc = pprof_inflate(a, bytes, &limits, &raw, err)))
+		return err_wrap(err, rc, "%s", path);
+	if ((rc = legacy_decode_any(a, raw, &limits, &any, err)))
+		return err_wrap(err, rc, "%s%s", path, /* a format before pprof names itself */
+			rc == ERR_INVALID && !any.is_legacy ? ": it is no profile" : "");
+	*out = any.profile;
+	return ERR_OK;
+}
+
+enum err_code profile_file_decode_any(
+	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err)
+{
+	const struct folded_meaning meaning = {
+		.type = STR("samples"), .unit = STR("count"), .scale = 1 };
+	struct pprof_limits limits = pprof_limits_default;
+	struct folded_profile *profiles = NULL;
+	struct str raw;
+	enum err_code rc;
+	uint32_t n = 0;
+
+	if (!is_folded(path))
+		return profile_file_decode(path, bytes, a, out, err);
+	limits.body_bytes_max = limits.raw_bytes_max;
 	if (!(rc = pprof_inflate(a, bytes, &limits, &raw, err)))
-		rc = legacy_decode_any(a, raw, &limits, &any, err);
+		rc = folded_decode(a, FOLDED_STACKS, raw, &meaning, &limits, &profiles, &n, err);
 	if (rc)
 		return err_wrap(err, rc, "%s", path);
-	*out = any.profile;
+	*out = profiles[0].profile;
 	return ERR_OK;
 }
 

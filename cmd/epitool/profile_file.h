@@ -13,6 +13,9 @@
 MUST_CHECK enum err_code profile_file_read(const char *path, struct buf *bytes, struct err *err);
 MUST_CHECK enum err_code profile_file_decode(
 	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err);
+/* The same, and folded text, which a name that ends in .folded or .collapsed announces. */
+MUST_CHECK enum err_code profile_file_decode_any(
+	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err);
 /*
  * The name under which such a profile is scraped: process_cpu, memory, goroutine, ... Block and
  * mutex profiles look the same: the name of the file decides if it has one of these words. NULL:

@@ -69,6 +69,7 @@ struct query_options {
 	 * analyze it is also evaluated, under its limits, and its parts are timed.
 	 */
 	bool explain, analyze;
+	bool hints; /* an empty answer tells a name of the query that is not stored, and what is near */
 };
 
 /* Parses, checks, evaluates. *out must be closed after use, result included. */

@@ -63,4 +63,9 @@ MUST_CHECK enum err_code eval_scrape(
 /* Evaluates what is parsed, once or step by step, into q->result. */
 MUST_CHECK enum err_code query_evaluate(struct query *q, struct err *err);
 
+/* ---- hints.c ---- */
+
+/* The answer is empty: infos name what the selectors ask for and is not stored. */
+MUST_CHECK enum err_code hints_add(struct query *q, struct eval *ev, struct err *err);
+
 #endif

@@ -136,14 +136,17 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Adds the database's warnings about damage and its infos to ours. */
-static enum err_code add_notices(struct query *q, const struct eval *ev, struct err *err)
+static enum err_code add_notices(struct query *q, struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;
+	bool is_list = r->type != RESULT_SCALAR && r->type != RESULT_STRING && r->type != RESULT_SCRAPE;
 	struct str *sorted;
 	const struct str *v;
 	enum err_code rc;
 	size_t n;
 
+	if (q->o.hints && is_list && r->n == 0 && (rc = hints_add(q, ev, err)))
+		return rc;
 	if ((rc = append(q, &r->infos, &r->infos_n, ev->infos, ev->infos_n, err)) || !q->querier)
 		return rc;
 	v = db_querier_warnings(q->querier, &n);

@@ -30,12 +30,15 @@ const message = (fill) => {
 	return out;
 };
 
+/** A level, as memory in use is: like a CPU profile, but of an instant, and of another type. */
+export const levelProfile = (type, unit, profile) => cpuProfile({ ...profile, of: [type, unit] });
+
 /**
  * A CPU profile, gzipped. `functions` are `{name, file, line}`; `samples` are `{stack, value}`
  * with a stack of indices of functions, the outermost first, and a value in nanoseconds. It took
  * ten seconds from `time` on.
  */
-export function cpuProfile({ functions, samples, time = Date.now() - 15000 }) {
+export function cpuProfile({ functions, samples, time = Date.now() - 15000, of = null }) {
 	const strings = [""];
 	const index = new Map([["", 0]]);
 	const text = (s) => {
@@ -47,8 +50,8 @@ export function cpuProfile({ functions, samples, time = Date.now() - 15000 }) {
 			out,
 			field,
 			message((m) => {
-				number(m, 1, text("cpu"));
-				number(m, 2, text("nanoseconds"));
+				number(m, 1, text(of?.[0] ?? "cpu"));
+				number(m, 2, text(of?.[1] ?? "nanoseconds"));
 			}),
 		);
 	const chunks = [];
@@ -99,7 +102,7 @@ export function cpuProfile({ functions, samples, time = Date.now() - 15000 }) {
 	});
 	part((out) => {
 		number(out, 9, time * 1e6);
-		number(out, 10, 10e9);
+		if (!of) number(out, 10, 10e9);
 		type(out, 11);
 		number(out, 12, 10e6);
 	});

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the browser tests: tests/browser/run.sh NODE_DIR
-#   NODE_DIR   has playwright-core installed (tests/browser/package-lock.json)
+#   NODE_DIR   has playwright-core and axe-core installed (tests/browser/package-lock.json)
 #   EPI_BUILD  has the server; it is started with the demo fleet on a free port, unless
 #   EPI_URL    names one that runs
 #   EPI_TEST   runs one file, explore.test.mjs by "explore"; all unless given
@@ -60,7 +60,7 @@ if [ -z "${EPI_URL:-}" ]; then
 	sleep 4 # the tests look at windows that ended three seconds ago
 fi
 
-# The copies find playwright-core above them, and server.mjs as in the tree.
+# The copies find the packages above them, and server.mjs as in the tree.
 rm -rf "$node_dir/browser"
 mkdir -p "$node_dir/browser"
 cp tests/browser/*.mjs "$node_dir/browser/"

@@ -104,3 +104,30 @@ test("links from Explore", () => {
 	assert.equal(compare.comparableQuery("cpu", "selector"), true);
 	assert.equal(compare.comparableQuery("flat(cpu)", "costs"), false);
 });
+
+test("the fields of a label show the link's own values", () => {
+	const pair = (next, base, by) => compare.labelPair(next, base, by);
+	assert.deepEqual(pair('cpu{job="a",env="x"}', 'cpu{job="a",env="y"}'), {
+		label: "env",
+		base: "y",
+		next: "x",
+	});
+	assert.deepEqual(pair('cpu{job="a"}', 'cpu{job="a"}'), { label: "version", base: "", next: "" });
+	assert.deepEqual(pair('cpu{job="a"}', 'cpu{job="a"}', "job"), {
+		label: "job",
+		base: "a",
+		next: "a",
+	});
+	const chosen = { label: "env", base: "y", next: "x" };
+	assert.deepEqual(compare.withLabels('cpu{job="a"}', "heap", chosen), {
+		next: 'cpu{job="a",env="x"}',
+		base: 'cpu{job="a",env="y"}',
+		labelled: true,
+	});
+	for (const no of [null, { ...chosen, base: "" }, { ...chosen, base: "x" }])
+		assert.deepEqual(compare.withLabels("cpu", "heap", no), {
+			next: "cpu",
+			base: "heap",
+			labelled: false,
+		});
+});

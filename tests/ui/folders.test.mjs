@@ -15,6 +15,7 @@ const MAY_IMPORT = {
 	flame: ["shared"],
 	chart: ["shared", "query", "flame"],
 	result: ["shared", "query", "flame"],
+	alert: ["shared", "query", "flame", "chart"],
 	compare: ["shared", "query", "chart", "result"],
 	rules: ["shared", "query", "flame", "result"],
 	fleet: ["shared", "query", "flame", "chart", "rules"],
@@ -22,7 +23,7 @@ const MAY_IMPORT = {
 	symbols: ["shared", "status"],
 	cluster: ["shared", "status"],
 	explore: ["shared", "query", "chart", "result", "compare"],
-	"": ["shared", "query", "compare", "rules", "fleet", "status", "symbols", "cluster", "explore"],
+	"": ["shared", "query", "alert", "compare", "rules", "fleet", "status", "symbols", "cluster", "explore"],
 };
 /** Only the unit tests use it. */
 const LEFT_OUT = ["testing.ts"];

@@ -222,6 +222,7 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out,
 
 	qo->keep_sample_labels = f->sample_labels;
 	qo->rows_only = f == RENDER_JSON;
+	qo->hints = true;
 	rc = query_run_cancelable(w->o.engine, qo, &in->canceled, &q, &err);
 	if (rc) {
 		fail(out, f, rc, &err);

@@ -543,6 +543,7 @@ TEST(status_of_the_server)
 		STR("\"reloadConfigSuccess\":true,\"lastConfigTime\":"
 					       "\"2023-11-14T22:13:20.000Z\"")) > 0);
 	CHECK(str_find(buf_str(&f.r.body), STR("\"storageRetention\":\"15d\"")) > 0);
+	CHECK(str_find(buf_str(&f.r.body), STR("\"oldestProfile\":\"2023-11-14T22:13:20.000Z\"")) > 0);
 	get("/api/v1/status/config");
 	CHECK(str_find(buf_str(&f.r.body), STR("job_name: quiet")) > 0);
 	CHECK(str_find(buf_str(&f.r.body), STR("password: <secret>")) > 0);

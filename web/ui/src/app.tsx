@@ -1,5 +1,6 @@
 // The frame: header, navigation, and the table of pages. The path chooses the page.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { AlertDrawer } from "./alert/drawer";
 import { ClusterPage } from "./cluster/clusterpage";
 import { Compare } from "./compare/page";
 import { Explore } from "./explore/page";
@@ -12,6 +13,7 @@ import { AlertsPage } from "./rules/alertspage";
 import { RulesPage } from "./rules/rulespage";
 import { useOutside, useUrl } from "./shared/hooks";
 import { IconMenu, IconMoon, IconSun, Logo } from "./shared/icons";
+import { OutageBanner, useOutage } from "./shared/outagebanner";
 import { toggleTheme, useTheme } from "./shared/theme";
 import { ConfigPage, FlagsPage, StatusPage } from "./status/statuspage";
 import { TsdbPage } from "./status/tsdbpage";
@@ -28,9 +30,10 @@ interface Page {
 	under?: string;
 }
 
+/** The first one is home. */
 const PAGES: Page[] = [
-	{ path: "explore", title: "Explore", view: Explore, key: "e" },
 	{ path: "services", title: "Services", view: Services, key: "s" },
+	{ path: "explore", title: "Explore", view: Explore, key: "e" },
 	{ path: "compare", title: "Compare", view: Compare, key: "c" },
 	{ path: "alerts", title: "Alerts", view: AlertsPage, key: "a" },
 	{ path: "rules", title: "Rules", view: RulesPage, key: "r" },
@@ -143,9 +146,13 @@ function useArrival(page: Page, query: string | null): void {
 export function App() {
 	const { store, location } = useUrl();
 	const [help, setHelp] = useState(false);
-	const page = PAGES.find((p) => p.path === location.path) ?? PAGES[0];
+	const { path, params } = location;
+	// Links to Explore once had no path.
+	const named = path || !params.has("query") ? path : "explore";
+	const page = PAGES.find((p) => p.path === named) ?? PAGES[0];
 	const ready = useLanguage();
-	useArrival(page, page.path === "explore" ? location.params.get("query") : null);
+	const outage = useOutage();
+	useArrival(page, page.path === "explore" ? params.get("query") : null);
 	useKeys({
 		jumps: JUMPS,
 		go: (path) => store.go(path, new URLSearchParams()),
@@ -169,7 +176,7 @@ export function App() {
 		<div class="app" onClick={onClick}>
 			<SkipLink />
 			<header>
-				<a class="brand" href="explore">
+				<a class="brand" href="services" aria-label="Epimetheus">
 					<Logo />
 					<span>Epimetheus</span>
 				</a>
@@ -187,7 +194,9 @@ export function App() {
 				</button>
 				<ThemeButton />
 			</header>
+			{outage && <OutageBanner outage={outage} />}
 			{ready && <View key={page.path} />}
+			{ready && params.get("alert") && <AlertDrawer />}
 			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
 		</div>
 	);

@@ -28,6 +28,28 @@ export interface PlotEvents {
 	focus(series: number): void;
 	/** The step under the cursor, -1 for none. */
 	cursor(index: number): void;
+	/** The place of the lines after a drawing. */
+	frame?(frame: Frame): void;
+}
+
+/** Where the lines are, in CSS pixels of the plot, and the scale of the values there. */
+export interface Frame {
+	left: number;
+	top: number;
+	width: number;
+	height: number;
+	min: number;
+	max: number;
+}
+
+function frameOf(u: uPlot): Frame {
+	const { left, top, width, height } = u.bbox;
+	const css = (px: number) => px / devicePixelRatio;
+	const { min, max } = u.scales.y;
+	return {
+		...{ left: css(left), top: css(top), width: css(width), height: css(height) },
+		...{ min: min ?? 0, max: max ?? 1 },
+	};
 }
 
 const TOOLTIP_ROWS = 12;
@@ -216,6 +238,7 @@ export function plotOptions(
 		plugins: [tooltipPlugin(p, events), markPlugin(p, events)],
 		hooks: {
 			ready: [(u) => u.over.addEventListener("mousedown", (e) => (shift = e.shiftKey))],
+			draw: [(u) => events.frame?.(frameOf(u))],
 			setSeries: [(_u, i) => events.focus(i === null ? -1 : i - 1)],
 			setSelect: [
 				(u) => {

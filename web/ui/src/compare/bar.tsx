@@ -1,13 +1,11 @@
 // The controls of Compare: windows, presets, two values of a label, Normalized.
 import { useEffect, useState } from "preact/hooks";
-import { Combo } from "../query/picker";
-import { withMatcher } from "../query/query";
-import { useLabelNames } from "../query/questions";
 import { Segmented, Select } from "../shared/fields";
-import { useApi, useUrl } from "../shared/hooks";
-import { IconSwap } from "../shared/icons";
+import { useOutside } from "../shared/hooks";
+import { IconDown, IconSwap } from "../shared/icons";
 import { TimePicker } from "../shared/timepicker";
 import { formatClock, formatDuration, type TimeRange } from "../shared/timerange";
+import { type Draft, LabelFields, Queries, useDraft } from "./queries";
 import { chooseRange, chooseShift, PRESETS, SHIFTS, type Sides, swapped } from "./sides";
 import "./bar.css";
 
@@ -22,62 +20,6 @@ export interface CompareBarProps {
 	picking: boolean;
 	onPicking(on: boolean): void;
 	changed(p: Record<string, string | null>): void;
-}
-
-/** Two values of a label, side by side: v1 against v2. */
-function LabelPreset({
-	query,
-	onApply,
-}: {
-	query: string;
-	onApply(base: string, next: string): void;
-}) {
-	const { location } = useUrl();
-	const [label, setLabel] = useState(location.params.get("by") ?? "version");
-	const [base, setBase] = useState("");
-	const [next, setNext] = useState("");
-	const labels = useLabelNames();
-	const values = useApi<string[]>(label || null, `label/${encodeURIComponent(label)}/values`);
-	const options = values.answer?.data ?? [];
-	useEffect(() => {
-		// If there are just two values, suggest them.
-		setBase(options.length >= 2 ? options[options.length - 2] : "");
-		setNext(options.length >= 2 ? options[options.length - 1] : "");
-	}, [values.answer]);
-	const valueField = (name: string, value: string, set: (v: string) => void) => (
-		<Combo
-			value={value}
-			options={options}
-			label={name}
-			placeholder="value"
-			onCommit={set}
-		/>
-	);
-	const apply = () => onApply(withMatcher(query, label, base), withMatcher(query, label, next));
-	return (
-		<div class="preset" role="group" aria-label="Two values of a label">
-			<span class="faint">Label</span>
-			<Combo
-				value={label}
-				options={(labels.answer?.data ?? []).filter((l) => !l.startsWith("__"))}
-				label="Label to compare by"
-				placeholder="label"
-				onCommit={setLabel}
-			/>
-			<span class="faint">base</span>
-			{valueField("Base value", base, setBase)}
-			<span class="faint">new</span>
-			{valueField("New value", next, setNext)}
-			<button
-				type="button"
-				class="primary"
-				disabled={!label || !base || !next || base === next}
-				onClick={apply}
-			>
-				Compare
-			</button>
-		</div>
-	);
 }
 
 /** Common windows; a preset gives both sides the new side's query. */
@@ -138,17 +80,12 @@ function BaseWindow({ sides, changed }: Pick<CompareBarProps, "sides" | "changed
 	);
 }
 
-export function CompareBar(props: CompareBarProps) {
-	const { sides, range, next, base, normalized, changed } = props;
-	const aside = formatDuration(Math.round(sides.next.end - sides.next.start));
+/** The choices beside the window and the queries; on a narrow screen behind a button. */
+function Choices(props: CompareBarProps & { draft: Draft }) {
+	const { sides, next, base, normalized, draft, changed } = props;
 	return (
-		<section class="panel controls">
+		<>
 			<div class="row wrap">
-				<TimePicker
-					range={range}
-					text={sides.point === null ? undefined : `${aside} on each side`}
-					onChange={(r) => changed(chooseRange(sides, r))}
-				/>
 				<BaseWindow sides={sides} changed={changed} />
 				<button
 					type="button"
@@ -172,12 +109,44 @@ export function CompareBar(props: CompareBarProps) {
 					onChange={(v) => changed({ norm: v === "norm" ? "1" : null })}
 				/>
 				<span class="spacer" />
-				<LabelPreset
-					query={next}
-					onApply={(b, n) => changed({ ...chooseShift(sides, "0"), base: b, new: n })}
-				/>
+				<LabelFields pair={draft.pair} onPair={draft.setPair} />
 			</div>
 			<Presets {...props} />
+		</>
+	);
+}
+
+export function CompareBar(props: CompareBarProps) {
+	const { sides, range, next, base, params, picking, changed } = props;
+	const [more, setMore] = useState(false);
+	const box = useOutside(more, () => setMore(false));
+	useEffect(() => setMore(false), [picking]);
+	const draft = useDraft({ next, base }, params.get("by"));
+	const aside = formatDuration(Math.round(sides.next.end - sides.next.start));
+	const onCompare = (n: string, b: string, labelled: boolean) =>
+		changed({ ...(labelled ? chooseShift(sides, "0") : {}), base: b, new: n });
+	return (
+		<section class="panel controls">
+			<div class="windows" ref={box}>
+				<TimePicker
+					range={range}
+					text={sides.point === null ? undefined : `${aside} on each side`}
+					onChange={(r) => changed(chooseRange(sides, r))}
+				/>
+				<button
+					type="button"
+					class="more-choices"
+					aria-expanded={more}
+					onClick={() => setMore(!more)}
+				>
+					More
+					<IconDown />
+				</button>
+				<div class={more ? "choices open" : "choices"}>
+					<Choices {...props} draft={draft} />
+				</div>
+			</div>
+			<Queries {...{ sides, next, base, draft, onCompare }} />
 		</section>
 	);
 }

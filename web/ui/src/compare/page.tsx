@@ -1,13 +1,18 @@
 // The page Compare: two selections in two windows, and what changed between them.
+import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { compareParams, expressionParams, parseMatch } from "../query/measured";
 import { diffQuery, type DiffQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval } from "../query/questions";
 import { useMeasured } from "../result/measured";
-import { DEFAULT_NODES, Results } from "../result/results";
-import { firstQuery, type ProfileType } from "../shared/api";
+import { DEFAULT_NODES, Results, useAnswered } from "../result/results";
+import { useSignificance } from "../result/significance";
+import { useElement } from "../result/useprofile";
+import { VerdictPanel } from "../result/verdictpanel";
+import { firstQuery, type ProfileElement, type ProfileType, type QueryData } from "../shared/api";
+import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useUrl } from "../shared/hooks";
-import { NothingStored } from "../shared/nothingstored";
+import { LastGood } from "../shared/lastgood";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { instantFromParams, trimMs, type Window } from "../shared/timerange";
@@ -18,6 +23,7 @@ import {
 	chooseBase,
 	chooseNew,
 	choosePoint,
+	chooseRange,
 	newRange,
 	pinned,
 	type Sides,
@@ -116,8 +122,6 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 		yMax,
 		chart: charts[kind],
 		window: win,
-		query: kind === "new" ? next : base,
-		onQuery: (q: string) => changed({ [kind]: q }),
 		onWindow: (w: Window) => changed(choose(sides, w)),
 		onPoint: takes ? onPoint : undefined,
 	});
@@ -149,6 +153,54 @@ interface DifferenceProps {
 	tick: number;
 	params: URLSearchParams;
 	patch: Patched;
+	changed(p: Patch): void;
+	/** The charts, between the verdict and the result. */
+	children: ComponentChildren;
+}
+
+const NONE: ProfileElement[] = [];
+
+const elementsOf = (data: QueryData | undefined): ProfileElement[] =>
+	data?.resultType === "profiles" ? data.result : NONE;
+
+interface JudgedProps extends DifferenceProps {
+	ask: DiffQuery;
+	element: ProfileElement;
+	significance: ReturnType<typeof useSignificance>;
+	/** Whether the answer is to the present question. */
+	present: boolean;
+	data: QueryData;
+}
+
+/** The sentence, and below it what both sides cost. */
+function Judged(p: JudgedProps) {
+	const { sides, next, base, normalized, tick, patch, changed } = p;
+	return (
+		<VerdictPanel
+			element={p.element}
+			significance={p.significance}
+			seconds={sides.next.end - sides.next.start}
+			sides={{
+				base: { query: base, window: sides.base },
+				next: { query: next, window: sides.next },
+			}}
+			tick={tick}
+			onOpen={(fn) => patch({ fn })}
+			onLonger={(s) =>
+				changed(chooseRange(sides, { kind: "relative", seconds: Math.ceil(s / 60) * 60 }))
+			}
+		>
+			{p.present && (
+				<Totals
+					data={p.data}
+					ask={p.ask}
+					sides={sides}
+					normalized={normalized}
+					tick={tick}
+				/>
+			)}
+		</VerdictPanel>
+	);
 }
 
 function Difference(p: DifferenceProps) {
@@ -173,41 +225,51 @@ function Difference(p: DifferenceProps) {
 		[patch, next, base],
 	);
 	const { answer } = loaded;
+	const elements = elementsOf(answer?.data);
+	const { element, all } = useElement({ elements, params });
+	const known = useAnswered({ query: ask?.query ?? "", times, asked, answered: loaded.key });
+	const significance = useSignificance(known, element, !all);
 	return (
 		<>
-			{answer && ask && loaded.key === asked && (
-				<Totals
+			{answer && ask && element && (
+				<Judged
+					{...p}
+					{...{ ask, element, significance }}
+					present={loaded.key === asked}
 					data={answer.data}
-					ask={ask}
-					sides={sides}
-					normalized={normalized}
-					tick={tick}
 				/>
 			)}
+			{p.children}
 			{ask && <Asked ask={ask} start={sides.next.start} />}
 			<Progress loaded={loaded} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
-			{answer && <Notices {...answer} />}
-			{answer && ask && (
-				<Results
-					query={ask.query}
-					times={times}
-					asked={asked}
-					answered={loaded.key}
-					answer={answer}
-					loading={loaded.loading}
-					params={params}
-					patch={patch}
-					edit={edit}
-					edited={[next, base]}
-					fixed={pinned(sides)}
-				/>
-			)}
-			{!answer && loaded.loading && (
-				<section class="panel">
-					<div class="empty">Loading…</div>
-				</section>
-			)}
+			<LastGood
+				failed={loaded.error !== null}
+				good={answer !== null && loaded.key === asked}
+			>
+				{answer && <Notices {...answer} />}
+				{answer && ask && (
+					<Results
+						query={ask.query}
+						times={times}
+						asked={asked}
+						answered={loaded.key}
+						answer={answer}
+						loading={loaded.loading}
+						params={params}
+						patch={patch}
+						edit={edit}
+						edited={[next, base]}
+						significance={significance}
+						fixed={pinned(sides)}
+					/>
+				)}
+				{!answer && loaded.loading && (
+					<section class="panel">
+						<div class="empty">Loading…</div>
+					</section>
+				)}
+			</LastGood>
 		</>
 	);
 }
@@ -222,6 +284,7 @@ export function Compare() {
 	const base = params.get("base") ?? "";
 	const sides = useSides(params, tick);
 	const normalized = params.get("norm") === "1";
+	const first = useFirstMinute(types, false);
 	const patch: Patched = useCallback((p, replace = false) => store.patch(p, replace), [store]);
 	useFirstQuery(params, types, patch);
 	const changed = (p: Patch) => {
@@ -230,7 +293,7 @@ export function Compare() {
 	};
 	const both = { sides, next, base };
 	return (
-		<main class={picking ? "compare picking" : "compare"}>
+		<main id="main" class={picking ? "compare picking" : "compare"}>
 			<h1 class="visually-hidden">Compare</h1>
 			<CompareBar
 				{...both}
@@ -242,23 +305,18 @@ export function Compare() {
 				changed={changed}
 			/>
 			<Expression params={params} patch={patch} />
-			<Both
-				{...both}
-				types={types}
-				tick={tick}
-				picking={picking}
-				changed={changed}
-				onPicked={() => setPicking(false)}
-			/>
 			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
-			{types.answer?.data.length === 0 && <NothingStored />}
-			<Difference
-				{...both}
-				normalized={normalized}
-				tick={tick}
-				params={params}
-				patch={patch}
-			/>
+			{first.waiting && <FirstMinutePanel first={first} />}
+			<Difference {...both} {...{ normalized, tick, params, patch, changed }}>
+				<Both
+					{...both}
+					types={types}
+					tick={tick}
+					picking={picking}
+					changed={changed}
+					onPicked={() => setPicking(false)}
+				/>
+			</Difference>
 		</main>
 	);
 }

@@ -1,6 +1,6 @@
 // The two sides of Compare: their windows in the address, the presets, and links to the page.
-import { profilesOf } from "../query/query";
-import { wholeCall } from "../query/read";
+import { profilesOf, withMatcher } from "../query/query";
+import { findSelectors, wholeCall } from "../query/read";
 import type { Kind } from "../query/types";
 import {
 	absolute,
@@ -170,6 +170,45 @@ export function unequalLengths({ next, base }: Sides): string {
 	);
 }
 
+/* ---- two values of a label ---- */
+
+export interface LabelPair {
+	label: string;
+	base: string;
+	next: string;
+}
+
+const DEFAULT_LABEL = "version";
+
+/** The `=` matchers of a query's first selector. */
+function equalities(query: string): Map<string, string> {
+	const [first] = findSelectors(query);
+	const exact = (first?.matchers ?? []).filter((m) => m.op === "=");
+	return new Map(exact.map((m) => [m.label, m.value]));
+}
+
+/**
+ * The label by which two queries differ, and its values on both sides. Without a difference the
+ * values are those of `by` that both have, if any.
+ */
+export function labelPair(next: string, base: string, by: string | null = null): LabelPair {
+	const [n, b] = [equalities(next), equalities(base)];
+	const differs = [...n].find(([label, v]) => b.has(label) && b.get(label) !== v)?.[0];
+	const label = differs ?? by ?? DEFAULT_LABEL;
+	return { label, base: b.get(label) ?? "", next: n.get(label) ?? "" };
+}
+
+/** Both queries with the chosen values; unchanged without two different ones. */
+export function withLabels(next: string, base: string, pair: LabelPair | null) {
+	if (!pair?.label || !pair.base || !pair.next || pair.base === pair.next)
+		return { next, base, labelled: false };
+	return {
+		next: withMatcher(next, pair.label, pair.next),
+		base: withMatcher(next, pair.label, pair.base),
+		labelled: true,
+	};
+}
+
 /* ---- links from Explore ---- */
 
 /** Whether a query can be compared: it gives profiles, and is no difference. */
@@ -193,6 +232,19 @@ export function compareRange(query: string, range: Window, part: Window): Params
 	const q = profilesOf(query);
 	const base = { bfrom: trimMs(part.start), bto: trimMs(part.end) };
 	return { new: q, base: q, ...times(range), ...base, norm: "1" };
+}
+
+/** The end of a window against its beginning, a quarter of it each. */
+export function compareParts(query: string, w: Window): Params {
+	const q = profilesOf(query);
+	const quarter = (w.end - w.start) / 4;
+	return {
+		new: q,
+		base: q,
+		...times({ start: w.end - quarter, end: w.end }),
+		bfrom: trimMs(w.start),
+		bto: trimMs(w.start + quarter),
+	};
 }
 
 /** After a point against before it. */

@@ -5,7 +5,7 @@ import type { QueryData } from "../shared/api";
 import { publish } from "../shared/debug";
 import { useApi } from "../shared/hooks";
 import { trimMs, type Window } from "../shared/timerange";
-import { chartUnit, formatPercent, formatSigned, formatValue, share } from "../shared/units";
+import { chartUnit, formatPercent, formatSigned, formatValue, share, trend } from "../shared/units";
 import { scale, type Sides, unequalLengths } from "./sides";
 
 export interface TotalsProps {
@@ -71,7 +71,7 @@ export function Totals(props: TotalsProps) {
 			<span class="new">
 				New <Cost total={next} type={type} unit={unit} win={sides.next} />
 			</span>
-			<span class={change > 0 ? "worse" : change < 0 ? "better" : ""}>
+			<span class={change ? trend(change) : ""}>
 				{formatSigned(change, unit)}
 				{base > 0 && ` (${change > 0 ? "+" : ""}${formatPercent(share(change, base))})`}
 			</span>

@@ -229,12 +229,13 @@ export function ChartPanel(p: ChartPanelProps) {
 	const { chart, at, interval, window: win } = p;
 	const { open, point, zoom, out } = moves(p);
 	const mark = at === null ? win : { start: at - interval, end: at };
+	const { loaded } = chart;
+	const state = loaded.loading ? " busy" : loaded.error ? " stale" : "";
 	return (
-		<section class={chart.loaded.loading ? "panel chart-panel busy" : "panel chart-panel"}>
+		<section class={`panel chart-panel${state}`}>
 			<Head {...p} />
-			{chart.loaded.error ? (
-				<QueryError error={chart.loaded.error} sent={chart.sent} />
-			) : (
+			{loaded.error && <QueryError error={loaded.error} sent={chart.sent} />}
+			{(!loaded.error || loaded.answer) && (
 				<Chart
 					matrix={chart.matrix}
 					unit={chart.unit}
@@ -243,7 +244,7 @@ export function ChartPanel(p: ChartPanelProps) {
 					stacked={p.stacked && p.kind !== "costs"}
 					mark={p.context ? mark : undefined}
 					label={`Cost over time, ${chart.unit.label}`}
-					empty={chart.loaded.answer ? nothingDrawn(chart.step) : ""}
+					empty={loaded.answer ? nothingDrawn(chart.step) : ""}
 					{...picks(p)}
 					onSelect={(a, b, zooms) =>
 						(zooms ? zoom : open)(absolute(Math.floor(a), Math.ceil(b)))

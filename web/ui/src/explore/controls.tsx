@@ -1,19 +1,24 @@
 // The controls of Explore: query, window, picker, label browser; and the error of the query.
 import { useRef } from "preact/hooks";
+import { DidYouMean } from "../query/didyoumean";
+import { alertOn, splitLimit } from "../query/edit";
 import { LabelBrowser } from "../query/labelbrowser";
 import { parseMatch } from "../query/measured";
 import { Picker } from "../query/picker";
 import { QueryBar } from "../query/querybar";
 import type { Times } from "../query/questions";
+import { findSelectors } from "../query/read";
 import { formatSelector, type Selector } from "../query/text";
-import { ApiError, type ProfileType } from "../shared/api";
+import { ApiError, type ProfileType, resolveType } from "../shared/api";
 import { Chips } from "../shared/chips";
 import type { Loaded } from "../shared/hooks";
-import { IconDown } from "../shared/icons";
+import { IconBell, IconDown } from "../shared/icons";
+import { Narrow } from "../shared/layout";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { TimePicker } from "../shared/timepicker";
 import { formatClock, rangeToParams, type TimeRange } from "../shared/timerange";
+import { newAlert, type Patch } from "../shared/urlstate";
 import "./controls.css";
 
 export interface ControlsProps {
@@ -42,6 +47,13 @@ const ALL_LABELS = "*"; // in the URL: open, with no label's values
 export function labelsFromParams(params: URLSearchParams): string | null {
 	const v = params.get("labels");
 	return v === ALL_LABELS ? "" : v;
+}
+
+/** Opens the alert drawer for the total of a query, or for its costs and the limit that it has. */
+function alertOnAll(query: string, types: ProfileType[]): Patch {
+	const named = findSelectors(query)[0]?.name ?? "";
+	const { expr, over } = splitLimit(alertOn(query, null, resolveType(named, types)?.type ?? ""));
+	return { ...newAlert(expr), aover: over };
 }
 
 /** The error with its place in `query`, which is a part of the text that was sent. */
@@ -82,7 +94,18 @@ export function Controls(props: ControlsProps) {
 					error={loaded.loading ? null : inQuery(loaded.error, sent, query)}
 					onRun={run}
 					placeholder='cpu{job="api"}, or merge by (version) (cpu), or flat(cpu)'
-				/>
+				>
+					<button
+						type="button"
+						class="alert-query"
+						disabled={!query}
+						title="Alert when it costs more: the past day with a limit, and the rule as text"
+						onClick={() => patch(alertOnAll(query, known))}
+					>
+						<IconBell />
+						Alert
+					</button>
+				</QueryBar>
 				<TimePicker
 					range={range}
 					onChange={(r) => patch({ ...rangeToParams(r), at: null })}
@@ -90,23 +113,25 @@ export function Controls(props: ControlsProps) {
 					onRefresh={(r) => patch({ refresh: r === "off" ? null : r })}
 				/>
 			</div>
-			<div class="row picker-row">
-				<Picker
-					selector={selector}
-					types={known}
-					onChange={(s) => run(formatSelector(s))}
-				/>
-				<button
-					type="button"
-					ref={opener}
-					aria-expanded={labels !== null}
-					title="Labels of the selected series, and their values"
-					onClick={() => patch({ labels: labels === null ? ALL_LABELS : null })}
-				>
-					Labels
-					<IconDown />
-				</button>
-			</div>
+			<Narrow name="Type and labels">
+				<div class="row picker-row">
+					<Picker
+						selector={selector}
+						types={known}
+						onChange={(s) => run(formatSelector(s))}
+					/>
+					<button
+						type="button"
+						ref={opener}
+						aria-expanded={labels !== null}
+						title="Labels of the selected series, and their values"
+						onClick={() => patch({ labels: labels === null ? ALL_LABELS : null })}
+					>
+						Labels
+						<IconDown />
+					</button>
+				</div>
+			</Narrow>
 			{labels !== null && (
 				<LabelBrowser
 					query={query}
@@ -126,6 +151,11 @@ export function Controls(props: ControlsProps) {
 				<QueryError error={types.error} sent="" />
 			)}
 			{loaded.answer && <Notices {...loaded.answer} since={Number(props.times.start)} />}
+			<DidYouMean
+				query={query}
+				messages={loaded.error ? [loaded.error.detail] : (loaded.answer?.infos ?? [])}
+				run={run}
+			/>
 			{at !== null && (
 				<Instant
 					at={at}

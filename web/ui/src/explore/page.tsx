@@ -2,26 +2,31 @@
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { useCostChart } from "../chart/costchart";
 import { parseMatch } from "../query/measured";
-import { flameQuery } from "../query/query";
+import { compareParts } from "../compare/sides";
+import { flameQuery, levelQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval, windowTimes } from "../query/questions";
 import { callArgument, findSelectors, parseSelector } from "../query/read";
 import type { Selector } from "../query/text";
 import { guessKind, type Kind } from "../query/types";
+import { LevelPanel } from "../result/levelpanel";
+import { LEVELS } from "../result/levels";
 import { MeasuredProfiles } from "../result/measured";
 import { DEFAULT_NODES, Results } from "../result/results";
+import { useElement } from "../result/useprofile";
 import { firstQuery, type ProfileType, resolveType } from "../shared/api";
+import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
-import { NothingStored } from "../shared/nothingstored";
+import { LastGood } from "../shared/lastgood";
+import { useFirstView } from "../shared/stored";
 import {
 	contextFromParams,
 	instantFromParams,
 	parseDuration,
-	rangeFromParams,
 	resolve,
 	type TimeRange,
 	trimMs,
 } from "../shared/timerange";
-import type { Patch } from "../shared/urlstate";
+import { oneOf, type Patch } from "../shared/urlstate";
 import { ChartPanel } from "./chartpanel";
 import { Controls, labelsFromParams } from "./controls";
 
@@ -38,10 +43,10 @@ function useResolved(range: TimeRange, tick: number) {
 }
 
 /** The question in the URL. */
-function useAsk(tick: number) {
+function useAsk(tick: number, stored: boolean) {
 	const { store, location } = useUrl();
 	const { params } = location;
-	const range = rangeFromParams((k) => params.get(k));
+	const { range, known } = useFirstView(params, stored);
 	const win = useResolved(range, tick);
 	const patch = useCallback(
 		(p: Record<string, string | null>, replace = false) => store.patch(p, replace),
@@ -51,11 +56,15 @@ function useAsk(tick: number) {
 		params,
 		patch,
 		query: params.get("query") ?? "",
+		/** The query, or "" until its range is known. */
+		asked: known ? (params.get("query") ?? "") : "",
 		by: params.get("by") ?? "",
 		refresh: params.get("refresh") ?? "off",
 		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
 		at: instantFromParams((k) => params.get(k)),
 		match: params.get("match") ?? "",
+		level: oneOf(params.get("level"), LEVEL_VALUES),
+		limit: params.get("limit") ?? "",
 		context: contextFromParams((k) => params.get(k)),
 		range,
 		win,
@@ -64,12 +73,55 @@ function useAsk(tick: number) {
 
 type Ask = ReturnType<typeof useAsk>;
 
+const LEVEL_VALUES = LEVELS.map(([v]) => v);
+
+/** The type of the query's profiles if they are a level, as memory in use is; else undefined. */
+function levelType(query: string, types: Loaded<ProfileType[]>): ProfileType | undefined {
+	const type = resolveType(findSelectors(query)[0]?.name ?? "", types.answer?.data ?? []);
+	return type && !type.delta ? type : undefined;
+}
+
+/** The question for the chosen value of the window; null for the mean, or if it cannot be chosen. */
+function levelAsk({ query, level, at, win }: Ask, types: Loaded<ProfileType[]>) {
+	if (level === "mean" || at !== null || !levelType(query, types)) return null;
+	const sent = levelQuery(
+		flameQuery(query),
+		level === "max" ? "max" : "last",
+		Math.round(win.end - win.start),
+	);
+	return sent === null ? null : { sent, times: { time: trimMs(win.end) } };
+}
+
+/** The panel of a level, if the answer is one. */
+function Level(props: { ask: Ask; answer: Answered; types: Loaded<ProfileType[]>; tick: number }) {
+	const { ask, answer, types, tick } = props;
+	const { store } = useUrl();
+	const { query, win, level, limit, params, patch } = ask;
+	const { own } = answer;
+	const elements = own?.resultType === "profiles" ? own.result : [];
+	const { element } = useElement({ elements, params });
+	if (!element || element.flamebearer.format === "double") return null;
+	if (ask.at !== null || !levelType(query, types)) return null;
+	const apart = new URLSearchParams(compareParts(query, win));
+	return (
+		<LevelPanel
+			{...{ query, element, level, limit, tick, patch }}
+			window={win}
+			interval={answer.interval ?? 15}
+			choosable={levelQuery(flameQuery(query), "last", 60) !== null}
+			compare={store.href("compare", apart)}
+			onOpen={(fn) => patch({ fn })}
+		/>
+	);
+}
+
 /** The answer, its kind, and its chart. */
 function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
-	const { query, at, win, context, by } = ask;
+	const { asked: query, at, win, context, by } = ask;
 	const interval = useScrapeInterval();
-	const sent = query ? flameQuery(query) : "";
-	const times = at === null ? windowTimes(win) : { time: trimMs(at) };
+	const chosen = levelAsk(ask, types);
+	const sent = chosen?.sent ?? (query ? flameQuery(query) : "");
+	const times = chosen?.times ?? (at === null ? windowTimes(win) : { time: trimMs(at) });
 	const { loaded, asked } = useQuestion(sent, times, ask.nodes, tick);
 	// The last answer to this very query, also while it is asked again.
 	const own = useOwnAnswer(loaded, asked, query)?.data;
@@ -92,6 +144,8 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 	});
 	return { interval, sent, times, loaded, asked, own, kind, named, chart };
 }
+
+type Answered = ReturnType<typeof useAnswer>;
 
 /** Runs another query, or edits the present one. */
 function useQueries({ params, patch, query, match, at, win }: Ask, again: () => void) {
@@ -142,21 +196,23 @@ export function Explore() {
 	const known = types.answer?.data ?? [];
 	const [tick, setTick] = useState(0);
 	const again = () => setTick((t) => t + 1);
-	const ask = useAsk(tick);
+	const ask = useAsk(tick, known.length > 0);
 	const { params, patch, query, at } = ask;
 	const answer = useAnswer(ask, types, tick);
 	const { sent, times, loaded, named, kind, chart } = answer;
 	const { run, edit, fixed } = useQueries(ask, again);
+	const firstMinute = useFirstMinute(types, !query);
+	const waits = firstMinute.waiting;
 	useEffect(() => {
-		const first = !query && types.answer ? firstQuery(types.answer.data) : "";
+		const first = !query && types.answer && !waits ? firstQuery(types.answer.data) : "";
 		if (first) patch({ query: first }, true);
-	}, [query, types.answer]);
+	}, [query, types.answer, waits]);
 	useInterval(parseDuration(ask.refresh) ?? 0, again);
 	const selector = useMemo(() => pickable(query), [query]);
 	const stored = !types.answer || !named || named === "up" || resolveType(named, known);
 
 	return (
-		<main class="explore">
+		<main id="main" class="explore">
 			<h1 class="visually-hidden">Explore</h1>
 			<Controls
 				{...ask}
@@ -170,44 +226,50 @@ export function Explore() {
 				run={run}
 			/>
 
-			{types.answer && known.length === 0 && <NothingStored />}
-			{chart.sent && !loaded.error && (
-				<ChartPanel
-					{...ask}
-					chart={chart}
-					kind={kind}
-					stacked={params.get("stack") === "1"}
-					window={ask.win}
-					interval={answer.interval ?? 15}
-					run={run}
-				/>
-			)}
+			{waits && <FirstMinutePanel first={firstMinute} />}
+			<LastGood
+				failed={loaded.error !== null}
+				good={loaded.answer !== null && loaded.key === answer.asked}
+			>
+				{chart.sent && (
+					<ChartPanel
+						{...ask}
+						chart={chart}
+						kind={kind}
+						stacked={params.get("stack") === "1"}
+						window={ask.win}
+						interval={answer.interval ?? 15}
+						run={run}
+					/>
+				)}
 
-			{loaded.answer && (
-				<Results
-					query={sent}
-					unknownType={stored ? "" : named}
-					times={times}
-					compact={at !== null}
-					asked={answer.asked}
-					answered={loaded.key}
-					answer={loaded.answer}
-					loading={loaded.loading}
-					params={params}
-					patch={patch}
-					edit={at === null ? edit : undefined}
-					edited={[query]}
-					fixed={fixed}
-				/>
-			)}
-			{kind === "costs" && (
-				<BehindCosts ask={ask} isVector={answer.own?.resultType === "vector"} />
-			)}
-			{!loaded.answer && loaded.loading && (
-				<section class="panel">
-					<div class="empty">Loading…</div>
-				</section>
-			)}
+				<Level ask={ask} answer={answer} types={types} tick={tick} />
+				{loaded.answer && (
+					<Results
+						query={sent}
+						unknownType={stored ? "" : named}
+						times={times}
+						compact={at !== null}
+						asked={answer.asked}
+						answered={loaded.key}
+						answer={loaded.answer}
+						loading={loaded.loading}
+						params={params}
+						patch={patch}
+						edit={at === null ? edit : undefined}
+						edited={[query]}
+						fixed={fixed}
+					/>
+				)}
+				{kind === "costs" && (
+					<BehindCosts ask={ask} isVector={answer.own?.resultType === "vector"} />
+				)}
+				{!loaded.answer && loaded.loading && (
+					<section class="panel">
+						<div class="empty">Loading…</div>
+					</section>
+				)}
+			</LastGood>
 		</main>
 	);
 }

@@ -7,7 +7,7 @@
 // (labels.ts).
 import { namePixels, nodePixels, type Palette, pixel, pixelColor, unnamedFlags } from "./color";
 import { Labels } from "./labels";
-import { type Flame, levelOf, nodeAt } from "./layout";
+import { comparable, type Flame, levelOf, nodeAt } from "./layout";
 import { DEFAULT_LOOK, type FlameLook } from "./look";
 import { MIN_W, type Paint, Painter } from "./paint";
 import type { Matches } from "./search";
@@ -90,7 +90,7 @@ export class FlameCanvas {
 	}
 
 	setFlame(flame: Flame): void {
-		if (this.flame?.names !== flame.names || !this.flame.diff !== !flame.diff)
+		if (this.flame?.names !== flame.names || comparable(this.flame) !== comparable(flame))
 			this.namesStale = true;
 		this.flame = flame;
 		this.labels.setNames(flame.names);

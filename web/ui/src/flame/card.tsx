@@ -65,7 +65,7 @@ function DoubleRow(props: {
 	);
 }
 
-const judged = (points: number) => (points >= 0.005 ? "worse" : points <= -0.005 ? "better" : "");
+const judged = (points: number) => (points >= 0.005 ? "more" : points <= -0.005 ? "less" : "");
 
 function Double({ flame: f, node, unit }: CardProps) {
 	const { base, next, baseTotal, nextTotal } = f.diff!;
@@ -99,7 +99,7 @@ function Double({ flame: f, node, unit }: CardProps) {
 		<table class="diff">
 			<thead>
 				<tr>
-					<th />
+					<td />
 					<th>Base</th>
 					<th>New</th>
 					<th>Change</th>

@@ -249,11 +249,23 @@ export const fileOf = (f: Flame, name: number): string => f.files[f.nameFiles[na
 export const pathId = (f: Flame, i: number): string => f.path[i].toString(16).padStart(8, "0");
 export const nameOf = (f: Flame, i: number): string => f.names[f.name[i]];
 
-/** Change of a node's share of its side, -1 (vanished) .. 1 (new), relative to the larger. */
-export function shareChange(f: Flame, i: number): number {
-	if (!f.diff) return 0;
-	const b = f.diff.baseTotal > 0 ? f.diff.base.total[i] / f.diff.baseTotal : 0;
-	const n = f.diff.nextTotal > 0 ? f.diff.next.total[i] / f.diff.nextTotal : 0;
-	const larger = Math.max(b, n);
-	return larger > 0 ? (n - b) / larger : 0;
+/** Whether a difference has costs on both sides; else there is nothing to compare. */
+export const comparable = (f: Flame): boolean =>
+	f.diff !== null && f.diff.baseTotal > 0 && f.diff.nextTotal > 0;
+
+/** A change of less than this part of the larger total fades to "no change". */
+const SMALL = 0.005;
+
+/**
+ * Change of a node's cost, -1 (vanished) .. 1 (new), relative to the larger side. Both sides have the
+ * same total where the difference is normalized, so there it is the change of the share.
+ */
+export function costChange(f: Flame, i: number): number {
+	if (!f.diff || !comparable(f)) return 0;
+	const { base, next, baseTotal, nextTotal } = f.diff;
+	const change = next.total[i] - base.total[i];
+	const larger = Math.max(base.total[i], next.total[i]);
+	if (larger <= 0) return 0;
+	const weight = Math.abs(change) / (SMALL * Math.max(baseTotal, nextTotal));
+	return (change / larger) * Math.min(1, weight);
 }

@@ -7,6 +7,7 @@ import { groupBy } from "../query/edit";
 import { hasFilter } from "../query/query";
 import { optionsOf, Segmented, Select } from "../shared/fields";
 import { IconX } from "../shared/icons";
+import { Narrow } from "../shared/layout";
 import { QueryError } from "../shared/notices";
 import { nothingCounted } from "../shared/units";
 import { ExportMenu } from "./export";
@@ -20,7 +21,9 @@ import { type Significance, SignificanceNotes } from "./significance";
 import { DiffLegend, ElementSelect, SearchBox, Summary } from "./toolbar";
 import { TopTable } from "./toptable";
 import { selectedName, UnnamedNote } from "./unnamednote";
+import { VerdictPanel } from "./verdictpanel";
 import {
+	type Bases,
 	type ProfileProps,
 	type ProfileState,
 	TABLE_ROWS,
@@ -71,11 +74,13 @@ function Picked({ pick, onPick }: { pick: string; onPick(name: string): void }) 
 
 function TablePart(props: {
 	top: Top;
+	bases: Bases | null;
 	significance: Significance | null;
 	diff: boolean;
 	filter: RegExp | null;
 	pick: string;
 	onOpen(name: string): void;
+	onAlert(name: string): void;
 	/** Given if a flame graph is beside it. */
 	onPick?(name: string): void;
 }) {
@@ -93,8 +98,10 @@ function TablePart(props: {
 					filter={props.filter}
 					picked={props.pick}
 					onOpen={props.onOpen}
+					onAlert={props.onAlert}
 					onPick={props.onPick}
 					changes={significance?.changes}
+					bases={props.bases}
 				/>
 			) : (
 				<div class="empty">
@@ -135,7 +142,6 @@ function Toolbar({ props, of }: Part) {
 				all={of.all}
 				onChange={(el) => patch({ el, zoom: null })}
 			/>
-			{edit && <GroupBy query={props.edited?.[0] ?? query} edit={edit} />}
 			<SearchBox
 				text={of.searched.text}
 				error={of.searched.error}
@@ -144,11 +150,14 @@ function Toolbar({ props, of }: Part) {
 				onChange={of.onSearch}
 			/>
 			{of.pick && <Picked pick={of.pick} onPick={of.onPick} />}
-			<span class="spacer" />
-			<Summary element={element} answer={answer} flame={flame} />
-			<NodesSelect params={params} patch={patch} />
-			{props.fixed && <ShareButton fixed={props.fixed} />}
-			<ExportMenu query={query} times={times} picture={picture} />
+			<Narrow name="More">
+				{edit && <GroupBy query={props.edited?.[0] ?? query} edit={edit} />}
+				<span class="spacer" />
+				<Summary element={element} answer={answer} flame={flame} />
+				<NodesSelect params={params} patch={patch} />
+				{props.fixed && <ShareButton fixed={props.fixed} />}
+				<ExportMenu query={query} times={times} picture={picture} />
+			</Narrow>
 		</div>
 	);
 }
@@ -176,11 +185,13 @@ function Views({ props, of }: Part) {
 			{of.tabled && (
 				<TablePart
 					top={of.top}
+					bases={of.bases}
 					significance={of.significance}
 					diff={diff}
 					filter={of.searched.pattern}
 					pick={pick}
 					onOpen={of.onOpen}
+					onAlert={of.onAlert}
 					onPick={view === "both" ? onPick : undefined}
 				/>
 			)}
@@ -231,7 +242,7 @@ function whyIdle(query: string, { element, diff }: ProfileState): string {
 export function ProfileResult(props: ProfileProps) {
 	const of = useProfile(props);
 	const { idle, broken } = of;
-	return (
+	const result = (
 		<section class={props.loading ? "panel results busy" : "panel results"}>
 			<Toolbar props={props} of={of} />
 			{broken && <div class="notice error">{broken}</div>}
@@ -248,5 +259,18 @@ export function ProfileResult(props: ProfileProps) {
 				<Views props={props} of={of} />
 			)}
 		</section>
+	);
+	// Compare shows the verdict above its charts.
+	if (!of.diff || props.significance !== undefined) return result;
+	return (
+		<>
+			<VerdictPanel
+				element={of.element}
+				significance={of.significance}
+				seconds={0}
+				onOpen={of.onOpen}
+			/>
+			{result}
+		</>
 	);
 }

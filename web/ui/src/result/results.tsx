@@ -8,6 +8,7 @@ import type { Patch } from "../shared/urlstate";
 import { type Edit, FilterChips } from "./filters";
 import { ProfileResult } from "./profileresult";
 import { ShareButton } from "./share";
+import type { Significance } from "./significance";
 import { ElementSelect, SearchBox, useSearch } from "./toolbar";
 import { CostTable, TopTable } from "./toptable";
 
@@ -30,6 +31,8 @@ export interface ResultsProps {
 	edit?: Edit;
 	/** The queries that `edit` changes; their filters are shown. */
 	edited?: string[];
+	/** The verdict on a difference that the page shows itself; undefined: the result asks for it. */
+	significance?: Significance | null;
 	/** The changes of the address that make it show this forever. */
 	fixed?: Patch;
 }
@@ -103,7 +106,9 @@ function CostResult({
  * The answered question. While a newer one is running, the older answer stays, and so must all
  * questions that depend on it.
  */
-function useAnswered(props: ResultsProps): Pick<ResultsProps, "query" | "times" | "asked"> {
+export function useAnswered(
+	props: Pick<ResultsProps, "query" | "times" | "asked" | "answered">,
+): Pick<ResultsProps, "query" | "times" | "asked"> {
 	const { query, times, asked } = props;
 	const last = useRef({ query, times, asked });
 	if (props.answered === asked) last.current = { query, times, asked };

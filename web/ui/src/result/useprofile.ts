@@ -4,15 +4,15 @@ import { buildFlame, type Flame, setWidthMode, type WidthMode } from "../flame/l
 import { lookFromParams } from "../flame/look";
 import type { FlameAction } from "../flame/menu";
 import { type Matches, search, searchName } from "../flame/search";
-import { alertThreshold, groupBy } from "../query/edit";
+import { alertOn, baseOf, groupBy } from "../query/edit";
 import { tableQuery, withMatcher } from "../query/query";
-import { type ProfileElement, type QueryData, sameLabels, type TopElement } from "../shared/api";
+import { type ProfileElement, type QueryData, sameLabels, type TopElement, type TopRow } from "../shared/api";
 import { publish } from "../shared/debug";
 import { type Loaded, useApi, useUrl } from "../shared/hooks";
 import { binariesIn } from "../shared/symbols";
 import { share } from "../shared/units";
-import { oneOf } from "../shared/urlstate";
-import { alertParams, type Edit, isFolded, queryActions } from "./filters";
+import { newAlert, oneOf } from "../shared/urlstate";
+import { type Edit, isFolded, queryActions } from "./filters";
 import { elementName, labelNames, together } from "./group";
 import type { ResultsProps } from "./results";
 import { useSignificance } from "./significance";
@@ -31,7 +31,7 @@ export interface ProfileProps extends ResultsProps {
 }
 
 /** The element that is shown: one of the answer's, or all together. */
-function useElement({ elements, params }: ProfileProps) {
+export function useElement({ elements, params }: Pick<ProfileProps, "elements" | "params">) {
 	const all = params.get("el") === "all" && elements.length > 1;
 	const index = Math.min(elements.length - 1, Math.max(0, Number(params.get("el") ?? 0) || 0));
 	const element = useMemo(
@@ -99,31 +99,45 @@ function useTop(props: ProfileProps, element: ProfileElement, all: boolean, want
 	return { loaded, sent, element: own ?? (tables.length === 1 ? tables[0] : undefined) };
 }
 
-/** Share 0..1 of a function and what it calls: of all, or of the new side of a difference. */
-function shareIn(flame: Flame | null, top: TopElement | undefined, name: string): number {
-	if (!flame) return 0;
-	const row = flame.diff ? undefined : top?.rows.find((r) => r.function === name);
-	if (row) return row.cum_percent / 100;
-	const seen = searchName(flame, name).byName;
-	const { total } = flame.diff?.next ?? flame;
-	const under = new Uint8Array(flame.count);
-	let sum = 0;
-	for (let i = 1; i < flame.count; i++) {
-		const above = under[flame.parent[i]];
-		under[i] = above || seen[flame.name[i]] ? 1 : 0;
-		if (under[i] && !above) sum += total[i];
-	}
-	return share(sum, flame.diff ? flame.diff.nextTotal : flame.width) / 100;
+/**
+ * The base's costs per function, so that a difference shows both sides; null while unknown. `whole`:
+ * a function that is not in it has no cost.
+ */
+export interface Bases {
+	rows: Map<string, TopRow>;
+	whole: boolean;
+}
+
+function useBases(
+	props: ProfileProps,
+	element: ProfileElement,
+	all: boolean,
+	wanted: boolean,
+): Bases | null {
+	const query = all ? groupBy(props.query, "") : props.query;
+	const side = element.flamebearer.format === "double" ? baseOf(query) : null;
+	const ask = side ? { ...props, query: side } : props;
+	const { element: base } = useTop(ask, element, false, wanted && side !== null);
+	return useMemo(
+		() =>
+			side && base
+				? {
+						rows: new Map(base.rows.map((r) => [r.function, r])),
+						whole: (base.functions ?? Infinity) <= base.rows.length,
+					}
+				: null,
+		[side, base],
+	);
 }
 
 /** The menu entries of a function, besides those of the flame graph. */
 function useActions(
 	props: ProfileProps,
 	all: boolean,
-	shareOf: (name: string) => number,
+	onAlert: (name: string) => void,
 	onOpen: (name: string) => void,
 ) {
-	const { edit, query, times, elements } = props;
+	const { edit, times, elements } = props;
 	const { store } = useUrl();
 	const labels = useMemo(() => labelNames(elements), [elements]);
 	return useMemo((): FlameAction[] => {
@@ -139,19 +153,16 @@ function useActions(
 		};
 		const alert: FlameAction = {
 			label: "Alert when it costs more",
-			hint: "Opens an expression that fires while its share is above a limit",
+			hint: "Its cost over the past day with a limit, and the rule as text",
 			when,
-			run: (name) => {
-				const over = alertThreshold(shareOf(name));
-				store.go("explore", alertParams(query, name, over, times.end ?? times.time));
-			},
+			run: onAlert,
 		};
 		const own: FlameAction[] = edit
 			? [...queryActions(edit, when), ...(all ? onlyValue(edit, labels) : [])]
 			: [];
 		const symbols = unnamedActions(binariesIn(props.answer.infos), Number(times.start), store);
-		return [...symbols, sandwich, ...own, alert];
-	}, [edit, query, times.start, times.end, times.time, all, labels, shareOf, onOpen, props.answer]);
+		return [...symbols, sandwich, alert, ...own];
+	}, [edit, times.start, all, labels, onAlert, onOpen, props.answer]);
 }
 
 /** The menu entry of a value of a label, if the first level of the graph are such values. */
@@ -186,11 +197,15 @@ export function useProfile(props: ProfileProps) {
 	const matches = useMatches(flame, searched.pattern, pick, widthMode);
 	const tabled = view === "both" || view === "table";
 	const top = useTop(props, element, all, tabled || fn !== "");
+	const bases = useBases(props, element, all, tabled);
 	const asked = all ? { ...props, query: groupBy(props.query, "") } : props;
-	const significance = useSignificance(asked, element, tabled && !fn);
-	const shareOf = useCallback(
-		(name: string) => shareIn(flame, top.element, name),
-		[flame, top.element],
+	const given = all ? undefined : props.significance;
+	const diff = element.flamebearer.format === "double";
+	const own = useSignificance(asked, element, given === undefined);
+	const significance = given === undefined ? own : given;
+	const onAlert = useCallback(
+		(name: string) => patch(newAlert(alertOn(props.query, name, element.type ?? ""))),
+		[patch, props.query, element.type],
 	);
 	const onOpen = useCallback((name: string) => patch({ fn: name }), [patch]);
 	const onZoom = useCallback((zoom: string) => patch({ zoom }), [patch]);
@@ -201,10 +216,9 @@ export function useProfile(props: ProfileProps) {
 	);
 	return {
 		...{ element, index, all, view, widthMode, searched, pick, fn, flame, broken, matches },
-		...{ tabled, top, significance, onOpen, onZoom, onSearch, onPick },
+		...{ tabled, top, bases, significance, diff, onAlert, onOpen, onZoom, onSearch, onPick },
 		// The view of one function has no level of labels.
-		actions: useActions(props, all && !fn, shareOf, onOpen),
-		diff: element.flamebearer.format === "double",
+		actions: useActions(props, all && !fn, onAlert, onOpen),
 		idle: element.cost === 0 && element.flamebearer.levels.length < 2,
 		look: lookFromParams(params),
 		zoom: params.get("zoom") ?? "",

@@ -82,6 +82,8 @@ export interface Target {
 	lastError: string;
 	lastScrape: string;
 	lastScrapeDuration: number;
+	/** When the next profile is complete; not known just after the start. */
+	nextProfile?: string;
 	health: string;
 	scrapeInterval: string;
 	scrapeTimeout: string;
@@ -125,6 +127,8 @@ export class ApiError extends Error {
 	column = 0;
 	/** The message without its place. */
 	detail: string;
+	/** When the question is asked again by itself, by performance.now(). */
+	retryAt?: number;
 
 	constructor(
 		public status: number,

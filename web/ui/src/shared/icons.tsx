@@ -36,6 +36,9 @@ export const IconPlay = icon("M5 3.2v9.6L12.5 8Z");
 export const IconMenu = icon("M2.5 4.5h11M2.5 8h11M2.5 11.5h11");
 export const IconSwap = icon("M3 5.5h9.5L10 3M13 10.5H3.5L6 13");
 
+export const IconBell = icon(
+	"M3.5 11.5h9c-1-1-1.3-2-1.3-4.2a3.2 3.2 0 0 0-6.4 0c0 2.2-.3 3.2-1.3 4.2ZM6.7 13.5a1.5 1.5 0 0 0 2.6 0",
+);
 export const IconMark = icon(
 	"M8 13.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11ZM8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
 );

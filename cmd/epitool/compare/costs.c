@@ -1,4 +1,4 @@
-#include "cmd/epitool/costs.h"
+#include "cmd/epitool/compare/costs.h"
 
 #include <assert.h>
 #include <math.h>
@@ -110,55 +110,86 @@ static enum err_code name_frames(
 	return ERR_OK;
 }
 
-static void add_cum(struct costs *c, uint32_t row, unsigned side, int64_t value)
+/* Rows of a sample's frames into c->stack, outermost first. */
+static bool stack_rows(struct costs *c, const struct pprof *p, const struct row_ids *ids,
+	struct prune *prune, const struct pprof_sample *s, size_t *n)
 {
-	struct cost_row *r = &c->rows[row];
+	uint32_t first = prune_pprof_first(prune, p, s);
 
-	if (r->seen != c->samples)
-		r->cum[side] += value;
-	r->seen = c->samples;
-}
-
-static void add_sample(struct costs *c, const struct pprof *p, const struct row_ids *ids,
-	struct prune *prune, const struct pprof_sample *s, unsigned side, int64_t value)
-{
-	uint32_t leaf = MAP_NONE, first = prune_pprof_first(prune, p, s);
-
-	c->samples++;
+	*n = 0;
 	for (uint32_t i = s->location_n; i-- > first;) {
 		uint32_t id = p->location_ids[s->location_first + i];
 		const struct pprof_location *l = &p->locations[id];
 		uint32_t skip = prune_pprof_skip(prune, id);
 
+		if (!arena_array_room(c->arena, &c->stack, *n, (size_t)l->line_n + 1, &c->stack_cap))
+			return false;
 		if (l->line_n == 0)
-			add_cum(c, leaf = ids->bare[id], side, value);
+			c->stack[(*n)++] = ids->bare[id];
 		for (uint32_t k = l->line_n; k-- > skip;)
-			add_cum(c, leaf = ids->lines[l->line_first + k], side, value);
+			c->stack[(*n)++] = ids->lines[l->line_first + k];
 	}
-	if (leaf != MAP_NONE)
-		c->rows[leaf].flat[side] += value;
-	c->total[side] += value;
+	return true;
+}
+
+enum err_code costs_walk(struct costs *c, const struct pprof *p, uint32_t type, costs_stack_fn fn,
+	void *ctx, struct err *err)
+{
+	struct prune prune;
+	struct row_ids ids;
+	enum err_code rc;
+	size_t n;
+
+	assert(type < p->types_n);
+	if ((rc = prune_pprof_init(&prune, p, c->arena, err)) || (rc = name_frames(c, p, &ids, err)))
+		goto out;
+	for (uint32_t i = 0; i < p->samples_n && !rc; i++) {
+		int64_t value = p->values[(size_t)i * p->types_n + type];
+
+		if (!value)
+			continue;
+		if (stack_rows(c, p, &ids, &prune, &p->samples[i], &n))
+			rc = fn(ctx, c->stack, n, value, err);
+		else
+			rc = arena_fail(c->arena, "stack", err);
+	}
+out:
+	prune_release(&prune);
+	return rc;
+}
+
+struct adding {
+	struct costs *c;
+	unsigned side;
+};
+
+static enum err_code add_stack(
+	void *ctx, const uint32_t *rows, size_t n, int64_t value, struct err *err)
+{
+	const struct adding *x = ctx;
+	struct costs *c = x->c;
+
+	c->samples++;
+	for (size_t i = 0; i < n; i++) {
+		struct cost_row *r = &c->rows[rows[i]];
+
+		if (r->seen != c->samples)
+			r->cum[x->side] += value;
+		r->seen = c->samples;
+	}
+	if (n)
+		c->rows[rows[n - 1]].flat[x->side] += value;
+	c->total[x->side] += value;
+	return ERR_OK;
 }
 
 enum err_code costs_add(
 	struct costs *c, const struct pprof *p, uint32_t type, unsigned side, struct err *err)
 {
-	struct prune prune;
-	struct row_ids ids;
-	enum err_code rc;
+	struct adding x = { c, side };
 
-	assert(side <= COSTS_NEW && type < p->types_n);
-	if ((rc = prune_pprof_init(&prune, p, c->arena, err)) || (rc = name_frames(c, p, &ids, err)))
-		goto out;
-	for (uint32_t i = 0; i < p->samples_n; i++) {
-		int64_t value = p->values[(size_t)i * p->types_n + type];
-
-		if (value)
-			add_sample(c, p, &ids, &prune, &p->samples[i], side, value);
-	}
-out:
-	prune_release(&prune);
-	return rc;
+	assert(side <= COSTS_NEW);
+	return costs_walk(c, p, type, add_stack, &x, err);
 }
 
 static int by_change(const void *a, const void *b)

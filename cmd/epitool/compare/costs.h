@@ -1,12 +1,12 @@
 /*
- * Costs of two profiles side by side, by function or by another field of frames: for epitool diff.
+ * Costs of two profiles side by side, by function or by another field of frames.
  *
  * Errors:    ERR_NOMEM, ERR_LIMIT from the arena.
  * Ownership: rows live in the arena; names point into the profiles.
  * Source:    flat, cum and drop_frames as in go tool pprof.
  */
-#ifndef CMD_EPITOOL_COSTS_H
-#define CMD_EPITOOL_COSTS_H
+#ifndef CMD_EPITOOL_COMPARE_COSTS_H
+#define CMD_EPITOOL_COMPARE_COSTS_H
 
 #include "base/map.h"
 #include "proto/pprof.h"
@@ -30,6 +30,8 @@ struct costs {
 	size_t n, cap;
 	struct map map;
 	uint64_t samples;
+	uint32_t *stack; /* of costs_walk */
+	size_t stack_cap;
 	int64_t total[2];
 	/* out, of costs_compare */
 	double factor; /* new costs were multiplied by it */
@@ -47,9 +49,15 @@ struct compare_options {
 bool costs_by_parse(const char *s, enum costs_by *out);
 void costs_init(struct costs *c, struct arena *a, enum costs_by by);
 void costs_release(struct costs *c);
+/* Each sample with a value: rows of its frames, outermost first, without what drop_frames drops. */
+typedef enum err_code (*costs_stack_fn)(
+	void *ctx, const uint32_t *rows, size_t n, int64_t value, struct err *err);
+MUST_CHECK enum err_code costs_walk(struct costs *c, const struct pprof *p, uint32_t type,
+	costs_stack_fn fn, void *ctx, struct err *err);
 MUST_CHECK enum err_code costs_add(
 	struct costs *c, const struct pprof *p, uint32_t type, unsigned side, struct err *err);
-/* Drops rows without costs, fills in changes, sorts: greatest change first, then by name. */
+/* The last call: drops rows without costs, fills in changes, sorts: greatest change first, then by
+ * name. */
 void costs_compare(struct costs *c, const struct compare_options *o);
 
 #endif
