@@ -210,7 +210,7 @@ TSAN_LEAVES := $(patsubst %,tests/%_test.c,$(addprefix tsdb/,columns/accum block
 	columns/row store/table store/table_end store/table_write columns/varints debuginfo/index/damage debuginfo/index/limits \
 	debuginfo/index/loads debuginfo/index/symindex) \
 	$(addprefix promql/,changed/changed_sim changed/student costs/costs functions_oracle script rules/template/template) \
-	$(addprefix web/render/,hostile_names heaviest formats flame text_filter pprof filter_pprof) web/api/many_values)
+	$(addprefix web/render/,hostile_names heaviest formats flame) web/api/many_values)
 TSAN_ROOMS := $(filter-out proto proto/% cmd promql/syntax base/gzip base/yaml base/demangle \
 	$(addprefix tsdb/debuginfo/,dwarf elf pclntab),$(ROOMS))
 test-tsan:

@@ -63,7 +63,8 @@ static bool is_token(struct str s)
 
 /*
  * The file: the token, and the generation that we last tried to write. A restored backup has the
- * same token and an older generation: so it does not pass for the directory that wrote the manifest.
+ * same token and an older generation, so it does not pass for the directory that wrote the
+ * manifest.
  */
 static enum err_code note_owner(struct lease *l, struct err *err)
 {

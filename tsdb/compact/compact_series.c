@@ -53,7 +53,8 @@ static bool reserve(struct joining *t, size_t n, size_t values)
 		t->ids.order_tmp = malloc(cap * sizeof(*t->ids.order_tmp));
 		t->stacks = malloc(cap * sizeof(*t->stacks));
 		t->sets = malloc(cap * sizeof(*t->sets));
-		t->cells_cap = t->ids.keys && t->ids.keys_tmp && t->ids.order && t->ids.order_tmp && t->stacks && t->sets ?
+		t->cells_cap = t->ids.keys && t->ids.keys_tmp && t->ids.order && t->ids.order_tmp &&
+				t->stacks && t->sets ?
 			cap :
 			0;
 	}

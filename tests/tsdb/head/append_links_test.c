@@ -77,15 +77,15 @@ TEST(the_same_samples_of_other_spans_are_another_row)
 
 	REQUIRE(fixture_open(&f));
 	l = labels_of(&f.arena, "p", "a", "i");
-	CHECK_OK(append_wait(f.db, l, 100 * SEC, SEC, linked(&f, lines, of, 2), NULL, false, NULL,
-				 &f.err),
+	CHECK_OK(
+		append_wait(f.db, l, 100 * SEC, SEC, linked(&f, lines, of, 2), NULL, false, NULL, &f.err),
 		&f.err);
 	CHECK(append_wait(f.db, l, 100 * SEC, SEC, linked(&f, lines, other, 2), NULL, false, NULL,
 			  &f.err) == ERR_EXISTS);
 	CHECK(append_wait(f.db, l, 100 * SEC, SEC, linked(&f, lines, NULL, 0), NULL, false, NULL,
 			  &f.err) == ERR_EXISTS);
-	CHECK_OK(append_wait(f.db, l, 100 * SEC, SEC, linked(&f, lines, of, 2), NULL, false, NULL,
-				 &f.err),
+	CHECK_OK(
+		append_wait(f.db, l, 100 * SEC, SEC, linked(&f, lines, of, 2), NULL, false, NULL, &f.err),
 		&f.err);
 	fixture_close(&f);
 }
