@@ -83,7 +83,7 @@ static bool binary_eq(const void *ctx, const void *key, uint32_t id)
 	return str_eq(a->path, b->path) && str_eq(a->build_id, b->build_id);
 }
 
-/* A binary that several partitions have is told once. */
+/* A binary that several partitions have becomes one. */
 static enum err_code join_binaries(struct eval *ev, struct bare_costs *c, struct err *err)
 {
 	enum err_code rc = ERR_OK;

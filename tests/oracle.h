@@ -105,15 +105,33 @@ static inline const char *oracle_profiles(void)
 	return made ? dir : NULL;
 }
 
+/*
+ * The program that `go tool pprof` runs, found once: go itself takes far longer than pprof. That
+ * command, where the program is not to be found.
+ */
+static inline const char *oracle_tool(void)
+{
+	static char path[512];
+	struct buf out = { 0 };
+
+	if (!path[0]) {
+		oracle_run(&out,
+			"go tool pprof -h >/dev/null 2>&1; p=$(go tool -n pprof) && "
+			"test -x \"$p\" && printf %%s \"$p\" || echo go tool pprof");
+		snprintf(path, sizeof(path), STR_FMT, STR_ARG(str_trim(buf_str(&out))));
+		buf_release(&out);
+	}
+	return path;
+}
+
 /* The output of `go tool pprof FLAGS DIR/FILE`, in UTC, without this machine's binaries. */
 static inline bool oracle_pprof(
 	struct buf *out, const char *flags, const char *dir, const char *file)
 {
 	return oracle_run(out,
-		"cd '%s' && TZ=UTC PPROF_TMPDIR='%s' go tool pprof -symbolize=remote %s %s "
-		"2>tool.err "
+		"cd '%s' && TZ=UTC PPROF_TMPDIR='%s' %s -symbolize=remote %s %s 2>tool.err "
 		"|| { cat tool.err; false; }",
-		dir, dir, flags, file);
+		dir, dir, oracle_tool(), flags, file);
 }
 
 /* ---- rows of `-top`, values without unit ---- */

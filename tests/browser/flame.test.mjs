@@ -148,10 +148,13 @@ test("the frames of 100,000 nodes take 8 ms of script at most", async (t) => {
 			const mean = ((await script()) - began) / ((await mark()) - from);
 			const times = await since(from);
 			assert.ok(times.length >= 60, `${what}: ${times.length} frames`);
-			if (mean > best) continue;
-			best = mean;
-			const [median, p95] = [at(times, 0.5), at(times, 0.95)].map((ms) => ms.toFixed(2));
-			said = `${what}: ${mean.toFixed(2)} ms a frame; by the clock, median ${median} ms, p95 ${p95} ms`;
+			const [median, p95] = [at(times, 0.5), at(times, 0.95)];
+			const worse = Math.max(mean, median);
+			if (worse > best) continue;
+			best = worse;
+			said =
+				`${what}: ${mean.toFixed(2)} ms a frame; ` +
+				`by the clock, median ${median.toFixed(2)} ms, p95 ${p95.toFixed(2)} ms`;
 		}
 		t.diagnostic(said);
 		assert.ok(best <= FRAME_MS, said);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tests/fuzz/fuzz.h"
+#include "tests/scratch.h"
 #include "tsdb/db.h"
 #include "tsdb/head/follow.h"
 #include "tsdb/head/head_internal.h"
@@ -19,7 +20,7 @@
 #define IDENTITY 7u
 
 static struct db *db;
-static char dir[] = "/tmp/epimetheus-follow-fuzz-XXXXXX", path[sizeof(dir) + 8];
+static char dir[] = SCRATCH "epimetheus-follow-fuzz-XXXXXX", path[sizeof(dir) + 8];
 
 static void remove_dir(void)
 {
@@ -35,7 +36,7 @@ static void open_once(void)
 		return;
 	log_set((enum log_level)(LOG_ERROR + 1), LOG_LOGFMT); /* damage is what comes */
 	db_options_default(&o);
-	require(mkdtemp(dir) != NULL);
+	require(scratch_dir(dir) != NULL);
 	snprintf(path, sizeof(path), "%s/packed", dir);
 	o.dir = dir;
 	o.follower = true;

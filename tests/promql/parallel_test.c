@@ -12,7 +12,7 @@
 #include "tsdb/symbols/partition.h"
 
 #define HOURS 8
-#define EVERY_S 300
+#define EVERY_S 600
 #define PODS 4
 
 /* ---- workers ---- */
@@ -196,6 +196,7 @@ static bool open_engines(struct world *w, struct engine_options o, struct engine
 
 	o.db = w->db;
 	o.parallel_samples = 1;
+	o.lookback_ns = EVERY_S * NS_PER_S;
 	for (size_t i = 0; i < ENGINES; i++) {
 		o.threads_max = engine_threads[i];
 		if (engine_open(&o, &out[i], &err)) {
@@ -260,7 +261,7 @@ static const char *const stepped[] = {
 
 static void compare_steps(struct world *w, struct engine *const *many, unsigned round)
 {
-	const int64_t widths_s[] = { 13, 433, 3 * 3600 };
+	const int64_t widths_s[] = { 29, 433, 3 * 3600 };
 	const int64_t steps_n[] = { 20, 60, 3 };
 
 	for (size_t k = 0; k < sizeof(widths_s) / sizeof(widths_s[0]); k++) {
@@ -303,7 +304,7 @@ static void delete_some(struct world *w)
 
 static bool open_hours(struct world *w)
 {
-	struct engine_options alone = { .threads_max = 1 };
+	struct engine_options alone = { .threads_max = 1, .lookback_ns = EVERY_S * NS_PER_S };
 	struct draw d = { .state = 7 };
 	struct db_options o;
 
@@ -422,6 +423,7 @@ TEST(steps_side_by_side_keep_limits)
 	for (unsigned i = 0; i < 16; i += CHECK_STEP == 1 ? 1 : 3) {
 		struct engine_options limits = { .db = w.db,
 			.threads_max = 1,
+			.lookback_ns = EVERY_S * NS_PER_S,
 			.samples_max = i < 8 ? UINT64_C(4000) << i : 0,
 			.memory_bytes_max = i < 8 ? 0 : (size_t)40000 << (i - 8) };
 

@@ -68,9 +68,9 @@ static void compare(const char *what, const struct symbols *s)
 	arena_init(&a, 0);
 	REQUIRE(write_profile(s, &a));
 	REQUIRE(oracle_run(&out,
-		"cd '%s' && PPROF_TMPDIR='%s' go tool pprof -symbolize=remote -proto "
+		"cd '%s' && PPROF_TMPDIR='%s' %s -symbolize=remote -proto "
 		"-output=shown.pb.gz symbols.pb 2>tool.err || { cat tool.err; false; }",
-		oracle_dir(), oracle_dir()));
+		oracle_dir(), oracle_dir(), oracle_tool()));
 	REQUIRE(oracle_read(&body, oracle_dir(), "shown.pb.gz"));
 	REQUIRE_OK(pprof_inflate(&a, buf_str(&body), &pprof_limits_default, &raw, &err), &err);
 	REQUIRE_OK(pprof_decode(&a, raw, &pprof_limits_default, &p, &err), &err);

@@ -29,7 +29,7 @@ bool fixture_open(struct fixture *f)
 	log_set(LOG_ERROR + 1, LOG_LOGFMT);
 	*f = (struct fixture){ 0 };
 	/* In memory where that is to be had: what others do to the disk is not tested here. */
-	snprintf(f->dir, sizeof(f->dir), "%s", SCRATCH "epimetheus-tsdb-XXXXXX");
+	snprintf(f->dir, sizeof(f->dir), SCRATCH "epimetheus-tsdb-XXXXXX");
 	arena_init(&f->arena, 0);
 	if (!scratch_dir(f->dir))
 		return false;
@@ -169,6 +169,12 @@ static void link_samples(struct arena *a, struct pprof *p, uint64_t *state)
 	p->sample_links = of;
 }
 
+static void add_number(struct buf *out, const char *before, int64_t v)
+{
+	buf_add_cstr(out, before);
+	buf_add_i64(out, v);
+}
+
 struct pprof *profile_random(struct arena *a, uint64_t seed)
 {
 	uint64_t state = seed * 77 + 1;
@@ -186,14 +192,14 @@ struct pprof *profile_random(struct arena *a, uint64_t seed)
 
 		buf_clear(&line);
 		for (uint64_t d = 0; d < depth; d++)
-			buf_printf(&line, "%sf%d", d ? ";" : "", (int)(draw(&state) % (3 + 2 * d)));
+			add_number(&line, d ? ";f" : "f", (int64_t)(draw(&state) % (3 + 2 * d)));
 		if (kind < 2)
-			buf_printf(&line, " handler=/h%d", (int)(draw(&state) % 5));
+			add_number(&line, " handler=/h", (int64_t)(draw(&state) % 5));
 		if (kind == 2)
-			buf_printf(&line, " new=n%d", (int)(draw(&state) % 100000));
-		buf_printf(&line, " %d %lld", (int)(draw(&state) % 4),
-			(long long)(kind == 3 ? -(int64_t)(draw(&state) % 1000) :
-									(int64_t)(draw(&state) % 3) * 10000000));
+			add_number(&line, " new=n", (int64_t)(draw(&state) % 100000));
+		add_number(&line, " ", (int64_t)(draw(&state) % 4));
+		add_number(&line, " ",
+			kind == 3 ? -(int64_t)(draw(&state) % 1000) : (int64_t)(draw(&state) % 3) * 10000000);
 		sample_of(b, buf_str(&line));
 	}
 	if (buf_failed(&line) || pprof_builder_finish(b, &out, &err))

@@ -77,23 +77,38 @@ static void print_lines(struct line *v, size_t n, uint32_t types_n, bool merge, 
 			v[kept++] = v[i];
 	}
 	for (size_t i = 0; i < kept; i++) {
-		for (uint32_t c = 0; c < types_n; c++)
-			buf_printf(&v[i].text, " %lld", (long long)v[i].values[c]);
+		for (uint32_t c = 0; c < types_n; c++) {
+			buf_add_char(&v[i].text, ' ');
+			buf_add_i64(&v[i].text, v[i].values[c]);
+		}
 		lines[i] = buf_str(&v[i].text);
 	}
 	free(v);
 	print_sorted(lines, kept, out);
 }
 
+static void add_hex(struct buf *out, const uint8_t *p, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		buf_add_char(out, "0123456789abcdef"[p[i] >> 4]);
+		buf_add_char(out, "0123456789abcdef"[p[i] & 15]);
+	}
+	buf_add_char(out, ' ');
+}
+
 static void add_span(const struct pprof_link *l, struct buf *out)
 {
 	buf_add_cstr(out, "span ");
-	for (size_t i = 0; i < sizeof(l->trace_id); i++)
-		buf_printf(out, "%02x", l->trace_id[i]);
+	add_hex(out, l->trace_id, sizeof(l->trace_id));
+	add_hex(out, l->span_id, sizeof(l->span_id));
+}
+
+static void add_label(struct buf *out, struct str key, struct str value)
+{
 	buf_add_char(out, ' ');
-	for (size_t i = 0; i < sizeof(l->span_id); i++)
-		buf_printf(out, "%02x", l->span_id[i]);
-	buf_add_char(out, ' ');
+	buf_add_str(out, key);
+	buf_add_char(out, '=');
+	buf_add_str(out, value);
 }
 
 static void add_sample(const struct pprof *p, const struct pprof_sample *s, struct buf *out)
@@ -102,8 +117,7 @@ static void add_sample(const struct pprof *p, const struct pprof_sample *s, stru
 	for (uint32_t k = 0; k < s->label_n; k++) {
 		const struct pprof_label *l = &p->labels[s->label_first + k];
 
-		buf_printf(
-			out, " " STR_FMT "=" STR_FMT, STR_ARG(p->strings[l->key]), STR_ARG(p->strings[l->str]));
+		add_label(out, p->strings[l->key], p->strings[l->str]);
 	}
 }
 
@@ -172,12 +186,9 @@ static void entries_text(const struct db_series *s, const struct db_row *row, st
 		if (row->spans)
 			add_span(&row->spans[row->span_of[i]], &v[i].text);
 		stack_text(s->partition, row->stacks[i], &v[i].text);
-		for (uint32_t k = 0; k < set.n; k++) {
-			buf_add_char(&v[i].text, ' ');
-			buf_add_str(&v[i].text, sym_string(s->partition, set.v[k].key));
-			buf_add_char(&v[i].text, '=');
-			buf_add_str(&v[i].text, sym_string(s->partition, set.v[k].str));
-		}
+		for (uint32_t k = 0; k < set.n; k++)
+			add_label(&v[i].text, sym_string(s->partition, set.v[k].key),
+				sym_string(s->partition, set.v[k].str));
 		for (uint32_t c = 0; c < columns; c++)
 			v[i].values[c] = row->values[c * row->n + i];
 	}

@@ -179,18 +179,35 @@ static int row_cmp(const void *a, const void *b)
 	return c ? c : x->ts_s < y->ts_s ? -1 : x->ts_s > y->ts_s;
 }
 
+/* Of the random profile of this seed. Texts are kept: sweeps ask for the same ones each time. */
+static struct str samples_text(uint64_t seed)
+{
+	static struct {
+		uint64_t seed;
+		struct buf text;
+	} kept[512], *k;
+	struct arena a;
+
+	k = &kept[seed % 512];
+	if (k->seed != seed || !k->text.len) {
+		arena_init(&a, 0);
+		buf_clear(&k->text);
+		profile_samples_text(profile_random(&a, seed), &k->text);
+		arena_release(&a);
+		k->seed = seed;
+	}
+	return buf_str(&k->text);
+}
+
 static void expect(const struct town *w, struct labels labels, struct buf *out)
 {
 	for (size_t i = 0; i < w->n; i++) {
 		const struct town_row *r = &w->rows[i];
-		struct arena a;
 
 		if (r->deleted || !labels_eq(r->labels, labels))
 			continue;
-		arena_init(&a, 0);
 		buf_printf(out, "@%lld\n", (long long)r->ts_s);
-		profile_samples_text(profile_random(&a, r->seed), out);
-		arena_release(&a);
+		buf_add_str(out, samples_text(r->seed));
 	}
 	if (w->warning)
 		buf_printf(out, "warning: %s\n", w->warning);

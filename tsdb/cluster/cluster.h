@@ -6,8 +6,8 @@
  * in the log; until then answers say that it is missing.
  *
  * Units:     nanoseconds.
- * Errors:    ERR_IO, ERR_NOMEM at the start; later ones are told by the status, the log and
- *            warnings of answers.
+ * Errors:    ERR_IO, ERR_NOMEM at the start; the status, the log and warnings of answers say
+ *            later ones.
  * Ownership: bucket and range source outlive it.
  * Threads:   any; `workers` of its own.
  */

@@ -44,7 +44,6 @@ static void keep(struct follow_round *r)
 		count(f, &r->m);
 		f->looked_ns = r->began_ns;
 		f->has_after_ns = f->after_ns;
-		f->has_written_ns = f->written_ns;
 	}
 	mutex_unlock(&f->lock);
 	arena_release(&f->arena);
@@ -74,7 +73,7 @@ static void note_pace(struct pace *p, const struct manifest *m, int64_t after_ns
 	p->after_ns = after_ns;
 }
 
-/* By our clock; 0: not known. */
+/* By our clock, or earlier; 0: not known. */
 static int64_t written_at(const struct pace *p, const struct manifest *m)
 {
 	int64_t ahead = p->ahead_ns[0] > p->ahead_ns[1] ? p->ahead_ns[0] : p->ahead_ns[1];
@@ -83,20 +82,22 @@ static int64_t written_at(const struct pace *p, const struct manifest *m)
 }
 
 /*
- * It came after the look that found the one before. Of the first one nobody knows but who wrote it:
- * that his clock agrees with ours is believed here only.
+ * It came after the look that found the one before, and was written earlier than it came. Of the
+ * first one nobody knows but who wrote it: that his clock agrees with ours is believed here only.
  */
 static void note_change(struct follow_round *r, const char *etag)
 {
 	struct follower *f = r->f;
-	int64_t now = clock_now_ns(), age = now - r->m.written_ns;
+	int64_t now = clock_now_ns(), age = now - r->m.written_ns, written;
 
 	if (strcmp(f->etag, etag) == 0)
 		return;
 	note_pace(&f->pace, &r->m, f->etag[0] ? f->looked_ns : 0);
-	f->written_ns = written_at(&f->pace, &r->m);
+	written = written_at(&f->pace, &r->m);
 	mutex_lock(&f->lock);
 	f->after_ns = f->etag[0] ? f->looked_ns : r->began_ns - (age > 0 ? age : 0);
+	if (written && written < f->after_ns)
+		f->after_ns = written;
 	f->is.changed_ns = now;
 	mutex_unlock(&f->lock);
 }
@@ -165,26 +166,23 @@ enum err_code follower_round(struct follower *f, struct err *err)
 	return rc;
 }
 
-/* ---- what is told ---- */
+/* ---- lateness ---- */
 
 /*
  * What is here lacks nothing that was acknowledged until `through`. That was as long before the
- * manifest was written as the manifest says, by its writer's clock. When that was by ours is known
- * once some have come; before, has_after_ns is taken for it, as if it was there at once.
+ * manifest was written as the manifest says, by its writer's clock; and it was written after
+ * has_after_ns, by ours.
  */
 static bool is_late(const struct follower *f)
 {
 	int64_t now = clock_monotonic_ns(), most = 2 * f->is.interval_ns + NS_PER_S;
-	int64_t written = f->has_after_ns;
 
 	mutex_assert_held(&f->lock);
 	if (!f->is.generation || f->in_part)
 		return true;
 	if (f->is.stopped) /* there is nothing after it, unless it began again */
 		return now - f->looked_ns > most;
-	if (f->has_written_ns && f->has_written_ns < written)
-		written = f->has_written_ns;
-	return now - written > most - (f->is.written_ns - f->is.through_ns);
+	return now - f->has_after_ns > most - (f->is.written_ns - f->is.through_ns);
 }
 
 static void tell_late(struct follower *f, struct buf *text)

@@ -6,8 +6,8 @@
  * Blocks are read in the bucket by ranges. The directory is a cache: it is emptied at the start,
  * and goes at the end.
  *
- * What the manifest names and the bucket lacks is told in each answer that it would be in, by its
- * key. So is a shard that is late: what it acknowledged two intervals and a second ago may not be
+ * Each answer that would have had what the manifest names and the bucket lacks says its key. It
+ * says a shard that is late: what it acknowledged two intervals and a second ago may not be
  * here, or something that its manifest names could not be read. Clocks are not compared, but for
  * the first manifest. A shard that stopped in order is not late.
  *

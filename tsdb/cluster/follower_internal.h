@@ -1,7 +1,7 @@
 /*
  * A follower, as its two files see it.
  *
- *	follower.c        life, rounds, what is told
+ *	follower.c        life, rounds, lateness
  *	follower_round.c  a manifest is taken over
  */
 #ifndef TSDB_CLUSTER_FOLLOWER_INTERNAL_H
@@ -46,8 +46,7 @@ struct follower {
 	struct manifest m; /* that was taken over last, whole or not */
 	char etag[BUCKET_ETAG_BYTES_MAX]; /* "": none was read */
 	bool whole; /* all of it was taken over */
-	int64_t after_ns; /* monotonic: it was not there then */
-	int64_t written_ns; /* monotonic: it was written then or later; 0: not known */
+	int64_t after_ns; /* monotonic: it was written later; until a pace is known: came later */
 	struct pace pace;
 	uint64_t losses_hash;
 
@@ -55,8 +54,7 @@ struct follower {
 	struct follower_status is;
 	bool in_part; /* a newer manifest was read, and not all of it could be taken over */
 	int64_t looked_ns; /* monotonic: when the last look began that found what we have now */
-	int64_t has_after_ns; /* monotonic: what we have was not there then */
-	int64_t has_written_ns; /* monotonic: what we have was written then or later; 0: not known */
+	int64_t has_after_ns; /* monotonic: what we have was written later than this */
 	struct missing *missing;
 	size_t missing_n;
 	struct arena losses_arena;

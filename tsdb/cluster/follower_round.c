@@ -248,7 +248,7 @@ static enum err_code follow_blocks(struct follow_round *r, struct err *err)
 
 /* ---- what is hidden ---- */
 
-/* Spans that touch are told as one; they come ascending by their begin. */
+/* Spans that touch become one; they come ascending by their begin. */
 static void note_hidden(
 	struct follow_round *r, int64_t min_ns, int64_t max_ns, struct missing *span)
 {

@@ -62,8 +62,9 @@ static bool is_token(struct str s)
 }
 
 /*
- * The file: the token, and the generation that was last tried to write. So a directory that is not
- * the newest, a restored backup with the same token, is told from the one that wrote the manifest.
+ * The file: the token, and the generation that we last tried to write. A restored backup has the
+ * same token and an older generation, so it does not pass for the directory that wrote the
+ * manifest.
  */
 static enum err_code note_owner(struct lease *l, struct err *err)
 {

@@ -8,6 +8,7 @@
 
 #include "tsdb/columns/links.h"
 #include "tsdb/compact/builder.h"
+#include "tsdb/symbols/translate.h"
 
 #define JOIN_MAX 64u /* blocks at once */
 #define PENDING_ROWS_MAX (4 * CHUNK_ROWS_LEVELS)
@@ -85,8 +86,8 @@ struct joining {
 	struct rollup_view *view;
 	struct links_unpacked linked;
 	struct buf links;
-	uint64_t *keys, *keys_tmp; /* a row's ids, translated */
-	uint32_t *order, *order_tmp, *stacks, *sets;
+	struct translated ids; /* of a row */
+	uint32_t *stacks, *sets;
 	int64_t *values;
 	size_t cells_cap, values_cap;
 	uint64_t dropped_records;

@@ -33,10 +33,10 @@ enum err_code join_begin(struct joining *t, struct err *err)
 
 static void free_cells(struct joining *t)
 {
-	free(t->keys);
-	free(t->keys_tmp);
-	free(t->order);
-	free(t->order_tmp);
+	free(t->ids.keys);
+	free(t->ids.keys_tmp);
+	free(t->ids.order);
+	free(t->ids.order_tmp);
 	free(t->stacks);
 	free(t->sets);
 }
@@ -47,13 +47,14 @@ static bool reserve(struct joining *t, size_t n, size_t values)
 		size_t cap = n * 2;
 
 		free_cells(t);
-		t->keys = malloc(cap * sizeof(*t->keys));
-		t->keys_tmp = malloc(cap * sizeof(*t->keys_tmp));
-		t->order = malloc(cap * sizeof(*t->order));
-		t->order_tmp = malloc(cap * sizeof(*t->order_tmp));
+		t->ids.keys = malloc(cap * sizeof(*t->ids.keys));
+		t->ids.keys_tmp = malloc(cap * sizeof(*t->ids.keys_tmp));
+		t->ids.order = malloc(cap * sizeof(*t->ids.order));
+		t->ids.order_tmp = malloc(cap * sizeof(*t->ids.order_tmp));
 		t->stacks = malloc(cap * sizeof(*t->stacks));
 		t->sets = malloc(cap * sizeof(*t->sets));
-		t->cells_cap = t->keys && t->keys_tmp && t->order && t->order_tmp && t->stacks && t->sets ?
+		t->cells_cap = t->ids.keys && t->ids.keys_tmp && t->ids.order && t->ids.order_tmp &&
+				t->stacks && t->sets ?
 			cap :
 			0;
 	}
@@ -63,23 +64,6 @@ static bool reserve(struct joining *t, size_t n, size_t values)
 		t->values_cap = t->values ? values * 2 : 0;
 	}
 	return t->cells_cap >= n && t->values_cap >= values;
-}
-
-static enum err_code translate_ids(
-	struct joining *t, struct translation *tr, const struct row *row, struct err *err)
-{
-	enum err_code rc = ERR_OK;
-	uint32_t stack, set = 0;
-
-	for (uint32_t i = 0; i < row->n && !rc; i++) {
-		if ((rc = translate_stack(tr, row->stacks[i], &stack, err)))
-			break;
-		if (row->label_sets)
-			rc = translate_label_set(tr, row->label_sets[i], &set, err);
-		t->keys[i] = (uint64_t)stack << 32 | set;
-		t->order[i] = i;
-	}
-	return rc;
 }
 
 enum err_code join_translate(struct joining *t, struct translation *tr, const struct row *row,
@@ -92,20 +76,19 @@ enum err_code join_translate(struct joining *t, struct translation *tr, const st
 		return err_nomem(err, "join blocks");
 	*out = *row;
 	if ((rc = translate_header(tr, row->header, &out->header, err)) ||
-		(rc = translate_ids(t, tr, row, err)))
+		(rc = translate_entries(tr, row->stacks, row->label_sets, row->n, &t->ids, err)))
 		return rc;
-	sort_keys(t->keys, t->order, row->n, t->keys_tmp, t->order_tmp);
 	for (size_t i = 0; i < n; i++) {
-		t->stacks[i] = (uint32_t)(t->keys[i] >> 32);
-		t->sets[i] = (uint32_t)t->keys[i];
+		t->stacks[i] = (uint32_t)(t->ids.keys[i] >> 32);
+		t->sets[i] = (uint32_t)t->ids.keys[i];
 		for (uint32_t c = 0; c < row->columns_n; c++)
-			t->values[c * n + i] = row->values[c * n + t->order[i]];
+			t->values[c * n + i] = row->values[c * n + t->ids.order[i]];
 	}
 	out->stacks = t->stacks;
 	out->label_sets = row->label_sets ? t->sets : NULL;
 	out->values = t->values;
 	if (order)
-		*order = t->order;
+		*order = t->ids.order;
 	return ERR_OK;
 }
 

@@ -18,7 +18,7 @@
  * newer than all rows that the series got in this process, and than all rows at the start. Only
  * others are looked up, once no row of the series and time waits in the queue.
  *
- * Which spans ran is no part of what is compared, nor is an interval that was found here.
+ * An interval that was found here is not compared, nor are links where the row's epoch has ended.
  */
 
 bool again_possible(const struct db *db, const struct series *s, int64_t ts_ns)
@@ -48,9 +48,9 @@ enum err_code again_find(
 /* The arrays of a row of n entries while they are put in order. */
 struct entries {
 	uint32_t n, columns_n;
-	uint32_t *stacks, *sets, *order, *order_tmp;
-	uint64_t *keys, *keys_tmp;
+	uint32_t *stacks, *sets;
 	int64_t *values, *sorted;
+	struct translated ids;
 };
 
 static bool entries_make(struct entries *e, const struct row_view *v, struct arena *a)
@@ -61,14 +61,14 @@ static bool entries_make(struct entries *e, const struct row_view *v, struct are
 		.columns_n = v->columns_n,
 		.stacks = arena_alloc_raw(a, n, sizeof(*e->stacks)),
 		.sets = arena_alloc_raw(a, n, sizeof(*e->sets)),
-		.order = arena_alloc_raw(a, n, sizeof(*e->order)),
-		.order_tmp = arena_alloc_raw(a, n, sizeof(*e->order_tmp)),
-		.keys = arena_alloc_raw(a, n, sizeof(*e->keys)),
-		.keys_tmp = arena_alloc_raw(a, n, sizeof(*e->keys_tmp)),
 		.values = arena_alloc_raw(a, n * v->columns_n, sizeof(*e->values)),
-		.sorted = arena_alloc_raw(a, n * v->columns_n, sizeof(*e->sorted)) };
-	return e->stacks && e->sets && e->order && e->order_tmp && e->keys && e->keys_tmp &&
-		e->values && e->sorted;
+		.sorted = arena_alloc_raw(a, n * v->columns_n, sizeof(*e->sorted)),
+		.ids = { .keys = arena_alloc_raw(a, n, sizeof(*e->ids.keys)),
+			.keys_tmp = arena_alloc_raw(a, n, sizeof(*e->ids.keys_tmp)),
+			.order = arena_alloc_raw(a, n, sizeof(*e->ids.order)),
+			.order_tmp = arena_alloc_raw(a, n, sizeof(*e->ids.order_tmp)) } };
+	return e->stacks && e->sets && e->values && e->sorted && e->ids.keys && e->ids.keys_tmp &&
+		e->ids.order && e->ids.order_tmp;
 }
 
 static enum err_code translate(
@@ -76,29 +76,16 @@ static enum err_code translate(
 {
 	enum err_code rc = translate_header(t, *header, header, err);
 
-	for (uint32_t i = 0; i < e->n && !rc; i++) {
-		uint32_t stack, set = 0;
-
-		if ((rc = translate_stack(t, e->stacks[i], &stack, err)) ||
-			(rc = translate_label_set(t, e->sets[i], &set, err)))
-			return rc;
-		e->keys[i] = (uint64_t)stack << 32 | set;
-		e->order[i] = i;
-	}
-	return rc;
-}
-
-/* Ascending by the new ids; entries of one id keep their order, as they do when a row is made. */
-static void put_in_order(struct entries *e)
-{
-	sort_keys(e->keys, e->order, e->n, e->keys_tmp, e->order_tmp);
+	if (rc || (rc = translate_entries(t, e->stacks, e->sets, e->n, &e->ids, err)))
+		return rc;
 	for (uint32_t i = 0; i < e->n; i++) {
-		e->stacks[i] = (uint32_t)(e->keys[i] >> 32);
-		e->sets[i] = (uint32_t)e->keys[i];
+		e->stacks[i] = (uint32_t)(e->ids.keys[i] >> 32);
+		e->sets[i] = (uint32_t)e->ids.keys[i];
 		for (uint32_t c = 0; c < e->columns_n; c++)
-			e->sorted[(size_t)c * e->n + i] = e->values[(size_t)c * e->n + e->order[i]];
+			e->sorted[(size_t)c * e->n + i] = e->values[(size_t)c * e->n + e->ids.order[i]];
 	}
 	e->values = e->sorted;
+	return ERR_OK;
 }
 
 /* From the epoch in which the row was stored. */
@@ -112,17 +99,18 @@ static enum err_code renumber(struct db *db, const struct again_place *at, uint3
 	if ((rc = partition_pin(db, live->name, live->id, epoch, &then, err)))
 		return rc;
 	if (!(rc = partition_need_window(db, then, at->window, err)) &&
-		!(rc = translation_open(then, live, &t, err)) && !(rc = translate(t, e, header, err)))
-		put_in_order(e);
+		!(rc = translation_open(then, live, &t, err)))
+		rc = translate(t, e, header, err);
 	translation_close(t);
 	partition_unpin(db, then);
 	return rc;
 }
 
 enum err_code again_unpack(struct db *db, const struct again_place *at, struct scratch *scratch,
-	struct partition *live, struct row *out, struct err *err)
+	struct partition *live, struct again_row *out, struct err *err)
 {
 	struct row_view v;
+	struct row *r = &out->row;
 	struct entries e;
 	enum err_code rc;
 
@@ -133,35 +121,39 @@ enum err_code again_unpack(struct db *db, const struct again_place *at, struct s
 	rc = row_ids(&v, e.stacks, e.sets, err);
 	for (uint32_t c = 0; c < v.columns_n && !rc; c++)
 		rc = row_values(&v, c, e.values + (size_t)c * v.n, err);
-	*out = (struct row){ .header = v.header,
+	*r = (struct row){ .header = v.header,
 		.interval_ns = v.interval_ns,
 		.time_nanos = v.time_nanos,
 		.duration_nanos = v.duration_nanos,
 		.period = v.period,
 		.n = v.n,
 		.columns_n = v.columns_n,
-		.epoch = live->epoch };
-	if (!rc && v.epoch != live->epoch)
-		rc = renumber(db, at, v.epoch, live, &e, &out->header, err);
-	out->stacks = e.stacks;
-	out->label_sets = e.sets;
-	out->values = e.values;
+		.epoch = live->epoch,
+		.links = v.links };
+	out->renumbered = v.epoch != live->epoch;
+	if (!rc && out->renumbered)
+		rc = renumber(db, at, v.epoch, live, &e, &r->header, err);
+	r->stacks = e.stacks;
+	r->label_sets = e.sets;
+	r->values = e.values;
 	return rc;
 }
 
-enum err_code again_check(
-	const struct row *stored, const struct db_append *a, struct scratch *scratch, struct err *err)
+enum err_code again_check(const struct again_row *stored, const struct db_append *a,
+	struct scratch *scratch, struct err *err)
 {
-	struct row r = *stored;
+	struct row r = stored->row;
+	struct buf *bytes = &scratch->record;
 	enum err_code rc;
 
-	r.links = buf_str(&scratch->links);
+	if (stored->renumbered)
+		r.links = buf_str(&scratch->links);
 	if (a->gap_max_ns)
 		r.interval_ns = a->interval_ns;
-	buf_clear(&scratch->there);
-	if ((rc = row_encode(&r, a->ts_ns, &scratch->there, err)))
+	buf_clear(bytes);
+	if ((rc = row_encode(&r, a->ts_ns, bytes, err)))
 		return rc;
-	return str_eq(buf_str(&scratch->there), buf_str(&scratch->row)) ?
+	return str_eq(buf_str(bytes), buf_str(&scratch->row)) ?
 		ERR_OK :
 		again_refuse("profile", a->labels, a->ts_ns, err);
 }

@@ -50,7 +50,7 @@ struct appending {
 	struct delta_base next; /* for the next scrape; empty: not cumulative */
 	bool stored; /* there is a row of this series and time: it is in scratch->there */
 	struct again_place at; /* where it is */
-	struct row there; /* the same under the ids of the partition */
+	struct again_row there; /* the same under the ids of the partition */
 };
 
 static enum err_code check(const struct db_append *a, struct err *err)

@@ -76,13 +76,18 @@ MUST_CHECK enum err_code again_find(
 /*
  * The stored row in scratch->there under the ids of `live`, for again_check. Its content may have
  * other ids there, as the row's epoch may have ended since. The symbols are those of its window, so
- * no bucket is asked. The arrays are in the scratch's arena. live->lock is not held.
+ * no bucket is asked. The arrays are in the scratch's arena, the links in scratch->there.
+ * live->lock is not held.
  */
+struct again_row {
+	struct row row;
+	bool renumbered; /* but for its links: they may be those of any row */
+};
 MUST_CHECK enum err_code again_unpack(struct db *db, const struct again_place *at,
-	struct scratch *scratch, struct partition *live, struct row *out, struct err *err);
+	struct scratch *scratch, struct partition *live, struct again_row *out, struct err *err);
 /* ERR_EXISTS: the stored row is not the one in scratch->row, with scratch->links. */
-MUST_CHECK enum err_code again_check(
-	const struct row *stored, const struct db_append *a, struct scratch *scratch, struct err *err);
+MUST_CHECK enum err_code again_check(const struct again_row *stored, const struct db_append *a,
+	struct scratch *scratch, struct err *err);
 /* ERR_EXISTS; what: "profile". */
 MUST_CHECK enum err_code again_refuse(
 	const char *what, struct labels labels, int64_t ts_ns, struct err *err);

@@ -353,7 +353,7 @@ static void expect_names(struct querier_source *s, const struct bits *ids)
 			continue;
 		of = block_partition(s->b->block, slot);
 		if (partition_pin(s->db, of->name, of->id, of->epoch, &p, NULL))
-			continue; /* who reads is told */
+			continue; /* reading it gives the error */
 		has = partition_has_block(p, s->b, BLOCK_NAMES);
 		partition_unpin(s->db, p);
 		if (!has)

@@ -558,5 +558,5 @@ void db_sum_expect(struct db_querier *q, const struct db_series *const *series, 
 	max_ns = max_ns > q->max_ns ? q->max_ns : max_ns;
 	if (!n || min_ns >= max_ns || sum_scratch_of(q, &t.x, &err))
 		return;
-	(void)!sum_sources(&t, series, n, min_ns, max_ns, &err); /* who reads is told */
+	(void)!sum_sources(&t, series, n, min_ns, max_ns, &err); /* reading gives the error */
 }

@@ -43,7 +43,7 @@ struct summing {
 	struct arena *a;
 	struct sum_stats *stats;
 	enum sum_pick pick;
-	enum sum_part expect; /* this is told to blocks, and nothing is added; 0: sums are made */
+	enum sum_part expect; /* blocks learn of this, and nothing is added; 0: sums are made */
 	enum sum_wish wish; /* then */
 	int64_t window_ns; /* where the window begins */
 	uint32_t header; /* of the row before */

@@ -317,3 +317,20 @@ enum err_code translate_header(struct translation *t, uint32_t id, uint32_t *out
 {
 	return known(t, SYM_HEADER, id, out) ? ERR_OK : locked(t, header_of, id, out, err);
 }
+
+enum err_code translate_entries(struct translation *t, const uint32_t *stacks,
+	const uint32_t *label_sets, uint32_t n, struct translated *out, struct err *err)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t stack, set = 0;
+		enum err_code rc;
+
+		if ((rc = translate_stack(t, stacks[i], &stack, err)) ||
+			(label_sets && (rc = translate_label_set(t, label_sets[i], &set, err))))
+			return rc;
+		out->keys[i] = (uint64_t)stack << 32 | set;
+		out->order[i] = i;
+	}
+	sort_keys(out->keys, out->order, n, out->keys_tmp, out->order_tmp);
+	return ERR_OK;
+}

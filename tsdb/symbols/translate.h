@@ -26,4 +26,13 @@ MUST_CHECK enum err_code translate_label_set(
 MUST_CHECK enum err_code translate_header(
 	struct translation *t, uint32_t id, uint32_t *out, struct err *err);
 
+/* Arrays of the caller's, one element per entry. */
+struct translated {
+	uint64_t *keys, *keys_tmp; /* stack << 32 | label set; ascending */
+	uint32_t *order, *order_tmp; /* where the entry was; those of one key stay in their order */
+};
+/* The ids of a row's entries. label_sets: NULL: all 0. */
+MUST_CHECK enum err_code translate_entries(struct translation *t, const uint32_t *stacks,
+	const uint32_t *label_sets, uint32_t n, struct translated *out, struct err *err);
+
 #endif

@@ -92,9 +92,9 @@ static bool ask_tool(struct corpus *c)
 	}
 	ok = oracle_write(buf_str(&script), oracle_dir(), "script") &&
 		oracle_run(&out,
-			"cd '%s' && rm -f case* && TZ=UTC PPROF_TMPDIR='%s' go tool pprof "
+			"cd '%s' && rm -f case* && TZ=UTC PPROF_TMPDIR='%s' %s "
 			"-symbolize=remote %s %s %s %s <script 2>tool.err || { cat tool.err; false; }",
-			oracle_dir(), oracle_dir(), c->normalize ? "-normalize" : "", c->flags,
+			oracle_dir(), oracle_dir(), oracle_tool(), c->normalize ? "-normalize" : "", c->flags,
 			c->base ? c->base_file : "", c->file);
 	buf_release(&script);
 	buf_release(&out);

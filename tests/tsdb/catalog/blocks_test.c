@@ -153,50 +153,6 @@ TEST(without_room_nothing_is_begun)
 	TOWN_END(&w);
 }
 
-#define FAULT_ROWS_S 90
-
-static void prepare(struct town *w)
-{
-	town_fill(w, 1, 2, T0, T0 + FAULT_ROWS_S, 1);
-}
-
-/* Every operation of one kind fails in turn; false: there are no more. */
-static bool fail_at(enum disk_kind kind, uint64_t nth, unsigned how)
-{
-	struct town w;
-	bool failed;
-
-	if (!town_open_on(&w, true))
-		abort();
-	prepare(&w);
-	disk_fail(w.disk, nth, kind, how);
-	(void)!db_compact(w.f.db, &w.f.err);
-	failed = disk_failed(w.disk) > 0;
-	disk_fail(w.disk, 0, kind, 0);
-	town_check(&w, disk_kind_names[kind], (int)nth);
-	town_compact(&w);
-	town_check(&w, disk_kind_names[kind], (int)nth);
-	if (!fixture_reopen(&w.f))
-		abort();
-	town_check(&w, disk_kind_names[kind], (int)nth);
-	if (failed)
-		CHECK_LAYOUT(&w, "2 1 1 head head head");
-	CHECK_INT(town_failures, 0);
-	town_failures = 0;
-	town_close(&w);
-	return failed;
-}
-
-TEST(each_operation_fails_in_turn_and_nothing_is_lost)
-{
-	static const enum disk_kind kinds[] = { DISK_OPEN, DISK_WRITE, DISK_SYNC, DISK_RENAME,
-		DISK_UNLINK, DISK_MKDIR, DISK_RMDIR, DISK_SYNC_DIR };
-
-	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++)
-		for (uint64_t nth = 1; fail_at(kinds[k], nth, DISK_ONCE) && nth < 200; nth += CHECK_STEP)
-			;
-}
-
 TEST(the_power_goes_at_each_operation_and_nothing_is_lost)
 {
 	bool cut = true;
@@ -205,7 +161,7 @@ TEST(the_power_goes_at_each_operation_and_nothing_is_lost)
 		struct town w;
 
 		REQUIRE(town_open_on(&w, true));
-		prepare(&w);
+		town_fill(&w, 1, 2, T0, T0 + 90, 5);
 		disk_power_cut_at(w.disk, nth);
 		(void)!db_compact(w.f.db, &w.f.err);
 		cut = disk_is_cut(w.disk);

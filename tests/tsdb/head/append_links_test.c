@@ -67,6 +67,29 @@ TEST(equal_samples_of_different_spans_are_one_entry)
 	fixture_close(&f);
 }
 
+/* They are a part of the row, as long as its epoch lasts. */
+TEST(the_same_samples_of_other_spans_are_another_row)
+{
+	static const char *const lines[] = { "main;work 1 10", NULL };
+	static const uint32_t of[] = { 1 }, other[] = { 2 };
+	struct fixture f;
+	struct labels l;
+
+	REQUIRE(fixture_open(&f));
+	l = labels_of(&f.arena, "p", "a", "i");
+	CHECK_OK(
+		append_wait(f.db, l, 100 * SEC, SEC, linked(&f, lines, of, 2), NULL, false, NULL, &f.err),
+		&f.err);
+	CHECK(append_wait(f.db, l, 100 * SEC, SEC, linked(&f, lines, other, 2), NULL, false, NULL,
+			  &f.err) == ERR_EXISTS);
+	CHECK(append_wait(f.db, l, 100 * SEC, SEC, linked(&f, lines, NULL, 0), NULL, false, NULL,
+			  &f.err) == ERR_EXISTS);
+	CHECK_OK(
+		append_wait(f.db, l, 100 * SEC, SEC, linked(&f, lines, of, 2), NULL, false, NULL, &f.err),
+		&f.err);
+	fixture_close(&f);
+}
+
 /* Without links nothing is added up, as before there were any. */
 TEST(rows_without_links_stay_as_they_were)
 {

@@ -14,7 +14,7 @@ static char *temporary_dir(void)
 {
 	static char dir[64];
 
-	snprintf(dir, sizeof(dir), "%s", SCRATCH "epimetheus-shadow-XXXXXX");
+	snprintf(dir, sizeof(dir), SCRATCH "epimetheus-shadow-XXXXXX");
 	return scratch_dir(dir);
 }
 

@@ -12,7 +12,7 @@
 /* ---- what is written ---- */
 
 struct record {
-	char key[16];
+	char key[32];
 	size_t len; /* of the value */
 };
 
@@ -92,7 +92,7 @@ static bool is_record(struct table_iter *it, struct record r, size_t i)
 static void check_seeks(struct table *t, struct table_iter *it, size_t n)
 {
 	struct record r;
-	char key[16];
+	char key[32];
 	struct buf b = { 0 };
 	struct err err;
 	uint64_t before = 0;

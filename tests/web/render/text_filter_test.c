@@ -67,9 +67,9 @@ static bool ask_tool(const struct corpus *c)
 	}
 	ok = oracle_write(buf_str(&script), oracle_dir(), "script") &&
 		oracle_run(&out,
-			"cd '%s' && rm -f case* && TZ=UTC PPROF_TMPDIR='%s' go tool pprof "
+			"cd '%s' && rm -f case* && TZ=UTC PPROF_TMPDIR='%s' %s "
 			"-symbolize=remote all.pb.gz <script 2>tool.err || { cat tool.err; false; }",
-			oracle_dir(), oracle_dir());
+			oracle_dir(), oracle_dir(), oracle_tool());
 	buf_release(&script);
 	buf_release(&out);
 	return ok;
