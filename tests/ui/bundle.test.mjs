@@ -6,8 +6,8 @@ import test from "node:test";
 const sizes = JSON.parse(readFileSync(process.env.EPI_UI_SIZES, "utf8"));
 const KB = 1024;
 
-test("the page is small: 160 KB gzipped, of the 300 that are allowed", () => {
-	assert.ok(sizes.gzip <= 160 * KB, `${sizes.gzip} bytes`);
+test("the page is small: 168 KB gzipped, of the 300 that are allowed", () => {
+	assert.ok(sizes.gzip <= 168 * KB, `${sizes.gzip} bytes`);
 });
 
 /** The limits in bytes, minified and not compressed. A part without a limit fails the test. */
@@ -28,7 +28,7 @@ const MOST = {
 	"src/status": 12 * KB,
 	"src/symbols": 24 * KB,
 	"src/cluster": 12 * KB,
-	"src/heat": 16 * KB,
+	"src/heat": 20 * KB,
 	"src/explore": 12 * KB,
 	"src (css)": 12 * KB,
 	"src/shared (css)": 8 * KB,

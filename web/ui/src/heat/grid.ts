@@ -35,7 +35,7 @@ const ROW_HEIGHTS: [rows: number, height: number][] = [
 /** `label`: the width of the longest label. */
 export function gridOf(rows: number, columns: number, width: number, label: number): Grid {
 	const room = Math.min(LABEL_MAX, width * LABEL_PART);
-	const left = Math.ceil(Math.min(room, label + LABEL_PAD));
+	const left = Math.min(Math.floor(room), Math.ceil(label + LABEL_PAD));
 	const rowHeight = ROW_HEIGHTS.find(([most]) => rows <= most)![1];
 	return {
 		rows,
@@ -82,7 +82,7 @@ const MINUTE = 60;
 const HOUR = 3600;
 const DAY = 86400;
 const TICKS = [
-	...[1, 2, 5, 10, 15, 30].map((n) => n),
+	...[1, 2, 5, 10, 15, 30],
 	...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE),
 	...[1, 2, 3, 6, 12].map((n) => n * HOUR),
 	...[1, 2, 7, 14, 28].map((n) => n * DAY),

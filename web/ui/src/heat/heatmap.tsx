@@ -146,7 +146,9 @@ function usePublished(p: HeatmapProps, drawn: Drawn, selected: number) {
 			rows: heat.rows,
 			times: heat.times,
 			step: heat.step,
-			values: Array.from(heat.values, (v) => (Number.isNaN(v) ? null : v)),
+			get values() {
+				return Array.from(heat.values, (v) => (Number.isNaN(v) ? null : v));
+			},
 			hottest: heat.hottest,
 			max: heat.max,
 			unit: unit.label,
@@ -263,11 +265,14 @@ export function Heatmap(p: HeatmapProps) {
 			<div class="visually-hidden" aria-live="polite">
 				{selected < 0 ? "" : spoken(heat, unit, selected)}
 			</div>
-			<ul class="visually-hidden heat-summary" id={about}>
-				{words.map((text) => (
-					<li key={text}>{text}</li>
-				))}
-			</ul>
+			<div class="visually-hidden heat-summary">
+				<p id={about}>{words[0]}</p>
+				<ul>
+					{words.slice(1).map((text) => (
+						<li key={text}>{text}</li>
+					))}
+				</ul>
+			</div>
 			<Scale heat={heat} unit={unit} />
 		</div>
 	);

@@ -36,9 +36,8 @@ export interface Shown {
 	rows: Rows;
 	/** Which query it is of, as the user has it. */
 	asked: Asked;
-	/** The query of the cells, and the window in which it was asked. */
+	/** The query of the cells. */
 	sent: string;
-	window: Window;
 	/** Of levels: each cell is the largest profile of its column. */
 	largest: boolean;
 }
@@ -140,9 +139,10 @@ export function useHeat(q: HeatQuestion): HeatState {
 	const interval = useDistance(q);
 	const on = q.on && query !== "" && width > 0 && interval.ready;
 	const step = chooseStep(q.window, interval.seconds, columnsFor(width));
-	const window = alignWindow(q.window, step);
+	const whole = alignWindow(q.window, step);
+	// The times of the columns are their ends, so that together they cover the window.
+	const window = { start: Math.min(whole.start + step, whole.end), end: whole.end };
 	const asked = useMemo((): Asked => ({ query, kind, by }), [query, kind, by]);
-	const whole = { start: window.start - step, end: window.end };
 	const { loaded: rowsLoaded, sent: rowsSent, rows } = useRows(q, asked, whole, on);
 
 	const some = on && rows?.rows.length ? rows : null;
@@ -159,7 +159,7 @@ export function useHeat(q: HeatQuestion): HeatState {
 		return {
 			heat: heatOf(some.rows, cells.answer.result, counted, window, step),
 			unit: unitOf(cells.answer, type?.type ?? "", sent, step),
-			...{ rows: some, asked, sent, window: whole, largest: type?.delta === false },
+			...{ rows: some, asked, sent, largest: type?.delta === false },
 		};
 	}, [cells.answer, counts.answer, counts.loaded.loading, some, sent, type, ...grid]);
 	useEffect(() => {
