@@ -234,6 +234,10 @@ export function Heatmap(p: HeatmapProps) {
 	const on = usePointer(p, drawn, spot);
 	usePublished(p, drawn, selected);
 	useEffect(() => drawn.current!.setMarks({ selected }), [selected]);
+	useLayoutEffect(() => {
+		spot.current(null); // what is under the pointer is another cell now
+		drawn.current!.setMarks({ hover: -1 });
+	}, [heat]);
 	const about = useId();
 	const words = useMemo(() => describeHeat(heat, unit), [heat, unit]);
 	const onKeyDown = (e: KeyboardEvent) => {

@@ -82,13 +82,16 @@ function whyEmpty({ shown, empty, step, loading }: HeatState, window: Window): s
 	return "";
 }
 
+/** As in heat.css. */
+const PAD_PX = 12;
+
 export function HeatPanel(p: HeatPanelProps) {
 	const { state } = p;
 	const { shown, error, loading, step } = state;
 	const box = useRef<HTMLElement>(null);
 	// The first question needs the width, before there is a canvas.
 	useLayoutEffect(() => {
-		if (!shown) state.measure(box.current!.clientWidth);
+		if (!shown) state.measure(box.current!.clientWidth - 2 * PAD_PX);
 	}, []);
 	const open = (cell: number) => {
 		const opening = shown && openingOf(shown, cell);
