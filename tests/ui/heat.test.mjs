@@ -72,15 +72,6 @@ test("a row is opened by its labels, and by those that only others have", () => 
 	assert.equal(ask.openedQuery(top, { job: "a" }, [{ job: "a" }]), 'merge(cpu{job="a"})');
 });
 
-test("what opens is exactly the profile that was drawn", () => {
-	const open = (single, count) => ask.cellWindow(100, 10, single, count);
-	assert.deepEqual(open(true, 1), { start: 90, end: 100 });
-	assert.deepEqual(open(true, 0), { start: 88, end: 100 }, "it came a little early");
-	assert.deepEqual(open(true, 2), { start: 92, end: 100 }, "the other one came late");
-	assert.deepEqual(open(false, 2), { start: 90, end: 100 });
-	assert.deepEqual(open(false, -1), { start: 90, end: 100 }, "not known");
-});
-
 test("the columns are as far apart as the scrapes of the query's targets", () => {
 	const target = (job, profile, scrapeInterval) => ({ labels: { job }, profile, scrapeInterval });
 	const targets = [
@@ -171,12 +162,37 @@ test("how many profiles a cell has, and whether that is one", () => {
 	assert.equal(cells.countAt(h, 2), 0);
 	assert.ok(cells.isSingle(h, 0));
 	assert.ok(!cells.isSingle(h, 1));
-	assert.equal(cells.cellWords(h, unit, 1).profiles, "1 profile", "the other one is its neighbour's");
+	assert.equal(cells.cellWords(h, unit, 0).profiles, "1 profile");
 	assert.equal(cells.cellWords(h, unit, 5).profiles, "6 profiles");
 	assert.equal(cells.cellWords(h, unit, 9).profiles, "", "a gap");
 	assert.equal(cells.countAt(heat(values), 0), -1, "not known");
 	const others = cells.heatOf(h.rows, [], [{ metric: { x: "y" }, values: [[100, "1"]] }], W, 10);
 	assert.equal(others.counts, null, "counts of other rows");
+});
+
+test("rows at the edge of the columns are drawn half a column earlier", () => {
+	const own = [1, 1, 1, 1, 1];
+	const of = (...counts) => cells.onEdge(heat([own, [1, null, 1, 1, 1]], counts));
+	assert.deepEqual(of([1, 1, 1, 1, 1], [1, null, 1, 1, 1]), []);
+	assert.deepEqual(of([1, null, 2, 1, 1], [1, null, 1, 1, 1]), [0], "one came late");
+	assert.deepEqual(of([1, 1, 1, 1, 1], [1, null, 2, 1, 1]), [1], "two in one, beside a gap");
+	assert.deepEqual(of([6, 7, 6, 5, 6], [1, null, 1, 1, 1]), [], "a column has several anyway");
+	assert.deepEqual(cells.onEdge(heat([own, own])), [], "counts are not known");
+
+	const before = heat([own, own], [
+		[1, null, 2, 1, 1],
+		[1, 1, 1, 1, 1],
+	]);
+	const again = [{ metric: A, values: [[95, "1"], [105, "7"], [125, "2"], [135, "3"]] }];
+	const after = cells.shifted(before, [0], again, -5);
+	assert.deepEqual(Array.from(after.values), [1, 7, NaN, 2, 3, ...own]);
+	assert.deepEqual(after.shifts, [-5, 0]);
+	assert.equal(after.hottest, 1);
+	assert.equal(after.max, 7);
+	assert.deepEqual([0, 1, 5].map((c) => cells.endOf(after, c)), [95, 105, 100]);
+	assert.equal(cells.countAt(after, 1), 1);
+	assert.match(cells.cellWords(after, unit, 1).time, /:35 – \S+:45 /);
+	assert.deepEqual(Array.from(before.values.slice(0, 5)), own, "the other one stays as it was");
 });
 
 test("columns that are mostly empty are too narrow", () => {

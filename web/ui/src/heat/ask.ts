@@ -7,7 +7,7 @@ import { callArgument, childrenOf, type Node, read, type SelectorNode } from "..
 import { formatSelector } from "../query/text";
 import { type Kind, profileSelectors } from "../query/types";
 import { type Labels, type Target, tellingLabels } from "../shared/api";
-import { commonInterval, formatDuration, parseDuration, type Window } from "../shared/timerange";
+import { commonInterval, formatDuration, parseDuration } from "../shared/timerange";
 
 /** So many rows are drawn. */
 export const ROWS_MAX = 50;
@@ -93,13 +93,4 @@ export function targetsInterval(targets: Target[], profile: string, query: strin
 	);
 	const known = fits.map((t) => parseDuration(t.scrapeInterval ?? "") ?? 0).filter((s) => s > 0);
 	return known.length ? commonInterval(known) : null;
-}
-
-/** The window of a cell's profiles. `single`: a column has one profile of each series, `count` here. */
-export function cellWindow(end: number, step: number, single: boolean, count: number): Window {
-	const start = end - step;
-	// The windows of rate() begin a fifth of an interval earlier or later where a scrape came late or
-	// early (promql/rate_window.c): what opens is the profile that was drawn.
-	if (single && count === 0) return { start: start - step / 5, end };
-	return { start: single && count === 2 ? start + step / 5 : start, end };
 }

@@ -64,6 +64,8 @@ export interface Heat {
 	/** The columns end at these times; each is as long as `step`. */
 	times: number[];
 	step: number;
+	/** By how many seconds the columns of a row are later; less than a step. */
+	shifts: number[];
 	/** Row by row: the server's number, NaN for a gap. */
 	values: Float64Array;
 	/** How many profiles a cell has; null where that is not known. */
@@ -91,6 +93,13 @@ function onGrid(matrix: MatrixElement[], rows: Row[], window: Window, step: numb
 	return { out, placed };
 }
 
+function hottestOf(values: Float64Array): { hottest: number; max: number } {
+	let hottest = -1;
+	for (let i = 0; i < values.length; i++)
+		if (values[i] > (hottest < 0 ? -Infinity : values[hottest])) hottest = i;
+	return { hottest, max: hottest < 0 ? 0 : Math.max(0, values[hottest]) };
+}
+
 export function heatOf(
 	rows: Row[],
 	cells: MatrixElement[],
@@ -101,18 +110,53 @@ export function heatOf(
 	const n = Math.max(1, Math.round((window.end - window.start) / step) + 1);
 	const values = onGrid(cells, rows, window, step, n).out;
 	const counted = counts && onGrid(counts, rows, window, step, n);
-	let hottest = -1;
-	for (let i = 0; i < values.length; i++)
-		if (values[i] > (hottest < 0 ? -Infinity : values[hottest])) hottest = i;
 	return {
 		rows,
 		times: Array.from({ length: n }, (_, i) => window.start + i * step),
 		step,
+		shifts: rows.map(() => 0),
 		values,
 		counts: counted?.placed ? counted.out : null,
-		max: hottest < 0 ? 0 : Math.max(0, values[hottest]),
-		hottest,
+		...hottestOf(values),
 	};
+}
+
+/** The end of a cell's column. */
+export const endOf = ({ times, shifts }: Heat, cell: number): number =>
+	times[cell % times.length] + shifts[Math.floor(cell / times.length)];
+
+/**
+ * The rows whose profiles end so near to the edge of a column that some come just behind it. There
+ * `rate` takes one profile twice and leaves one out (promql/rate_window.c), which is right for a line
+ * and wrong for single profiles.
+ */
+export function onEdge(heat: Heat): number[] {
+	const { rows, times, values } = heat;
+	const strange = (cell: number) => {
+		const count = countAt(heat, cell);
+		return count === 2 || (count === 0 && !Number.isNaN(values[cell]));
+	};
+	return rows.flatMap((_, r) => {
+		const own = times.map((_, i) => r * times.length + i);
+		return isSingle(heat, r) && own.some(strange) ? [r] : [];
+	});
+}
+
+/** Some rows on columns that end `shift` seconds later: `cells` was asked for at these times. */
+export function shifted(heat: Heat, some: number[], cells: MatrixElement[], shift: number): Heat {
+	const { rows, times, step } = heat;
+	const n = times.length;
+	const window = { start: times[0] + shift, end: times[n - 1] + shift };
+	const { out } = onGrid(cells, rows, window, step, n);
+	const values = heat.values.slice();
+	const counts = heat.counts?.slice() ?? null;
+	for (const r of some) {
+		const own = out.subarray(r * n, (r + 1) * n);
+		values.set(own, r * n);
+		counts?.set(own.map((v) => (Number.isNaN(v) ? NaN : 1)), r * n);
+	}
+	const shifts = heat.shifts.map((s, r) => (some.includes(r) ? shift : s));
+	return { ...heat, values, counts, shifts, ...hottestOf(values) };
 }
 
 /** How many profiles a cell has: 0 if none ended in its column, -1 where that is not known. */
@@ -192,9 +236,9 @@ export const valueWords = (v: number, unit: ChartUnit): string => {
 	return unit.label === "cores" ? `${text} cores` : text;
 };
 
-const columnWords = ({ times, step }: Heat, column: number): string => {
-	const end = times[column];
-	return `${formatClock(end - step)} – ${formatClock(end).slice(11)} ${zoneOf(end)}`;
+const columnWords = (heat: Heat, cell: number): string => {
+	const end = endOf(heat, cell);
+	return `${formatClock(end - heat.step)} – ${formatClock(end).slice(11)} ${zoneOf(end)}`;
 };
 
 export interface CellWords {
@@ -210,10 +254,10 @@ export function cellWords(heat: Heat, unit: ChartUnit, cell: number): CellWords 
 	const row = Math.floor(cell / n);
 	const v = heat.values[cell];
 	const gap = Number.isNaN(v);
-	const count = isSingle(heat, row) ? 1 : countAt(heat, cell);
+	const count = countAt(heat, cell);
 	return {
 		row: heat.rows[row].label,
-		time: columnWords(heat, cell % n),
+		time: columnWords(heat, cell),
 		value: gap ? "no profile" : valueWords(v, unit),
 		profiles: gap || count < 1 ? "" : count === 1 ? "1 profile" : `${count} profiles`,
 	};
@@ -247,7 +291,7 @@ export function describeHeat(heat: Heat, unit: ChartUnit): string[] {
 			const gaps = n - known ? `, ${n - known} without a profile` : "";
 			return (
 				`${label}: from ${valueWords(least, unit)} to ${valueWords(own[most], unit)}, ` +
-				`most at ${formatClock(times[most])}${gaps}.`
+				`most at ${formatClock(endOf(heat, r * n + most))}${gaps}.`
 			);
 		}),
 	];

@@ -146,6 +146,7 @@ function usePublished(p: HeatmapProps, drawn: Drawn, selected: number) {
 			rows: heat.rows,
 			times: heat.times,
 			step: heat.step,
+			shifts: heat.shifts,
 			get values() {
 				return Array.from(heat.values, (v) => (Number.isNaN(v) ? null : v));
 			},

@@ -1,5 +1,6 @@
 // Asks for the heatmap: first the rows, which are few whatever is stored, then their cells, and beside
-// them how many profiles each has. A shown heatmap stays until the next one is complete.
+// them how many profiles each has; last those rows again whose profiles end at the edge of a column. A
+// shown heatmap stays until the next one is complete.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { chartWindow } from "../query/query";
 import { useActiveTargets } from "../query/questions";
@@ -10,14 +11,13 @@ import { chartUnit, type ChartUnit } from "../shared/units";
 import {
 	type Asked,
 	cellsQuery,
-	cellWindow,
 	countsQuery,
 	onlyRows,
 	openedQuery,
 	rowsQuery,
 	targetsInterval,
 } from "./ask";
-import { apart, countAt, type Heat, heatOf, isSingle, type Rows, rowsOf } from "./cells";
+import { apart, countAt, endOf, type Heat, heatOf, onEdge, type Rows, rowsOf, shifted } from "./cells";
 import { columnsFor } from "./grid";
 
 export interface HeatQuestion extends Asked {
@@ -94,11 +94,12 @@ function useDistance(q: HeatQuestion) {
 	return {
 		ready: targets.answer !== null || targets.error !== null,
 		seconds: known ?? (learned.about === about ? learned.seconds : UNKNOWN_S),
-		learn: (heat: Heat) => {
-			const steps = known === null ? apart(heat) : null;
-			if (steps !== null && steps >= SPARSE)
-				setLearned({ about, seconds: Math.round(steps * heat.step) });
+		/** A longer distance that the answer shows; null if there is none. */
+		longer: (heat: Heat): number | null => {
+			const steps = (known === null && apart(heat)) || 1;
+			return steps >= SPARSE ? Math.round(steps * heat.step) : null;
 		},
+		learn: (seconds: number) => setLearned({ about, seconds }),
 	};
 }
 
@@ -148,37 +149,54 @@ export function useHeat(q: HeatQuestion): HeatState {
 	const some = on && rows?.rows.length ? rows : null;
 	const kept = some?.rows.map((r) => r.metric) ?? [];
 	const few = some ? { ...asked, query: onlyRows(query, kept, some.all) } : null;
-	const sent = few ? cellsQuery(few, type ? type.delta : null, step) : "";
+	const delta = type ? type.delta : null;
+	const sent = few ? cellsQuery(few, delta, step) : "";
 	const cells = useSteps(sent, window, step, tick);
 	const counts = useSteps(few ? countsQuery(few, step) : "", window, step, tick);
 
 	const grid = [window.start, window.end, step];
-	const shown = useMemo((): Shown | null => {
+	const even = useMemo((): Heat | null => {
 		if (!cells.answer || !some || counts.loaded.loading) return null;
-		const counted = counts.answer?.result ?? null;
-		return {
-			heat: heatOf(some.rows, cells.answer.result, counted, window, step),
-			unit: unitOf(cells.answer, type?.type ?? "", sent, step),
-			...{ rows: some, asked, sent, largest: type?.delta === false },
-		};
-	}, [cells.answer, counts.answer, counts.loaded.loading, some, sent, type, ...grid]);
+		return heatOf(some.rows, cells.answer.result, counts.answer?.result ?? null, window, step);
+	}, [cells.answer, counts.answer, counts.loaded.loading, some, ...grid]);
+
+	// Rows at the edge of the columns are asked for again, half a column earlier.
+	const longer = useMemo(() => even && interval.longer(even), [even]);
 	useEffect(() => {
-		if (shown) interval.learn(shown.heat);
-	}, [shown]);
+		if (longer !== null) interval.learn(longer);
+	}, [longer]);
+	const edge = useMemo(() => (even && longer === null ? onEdge(even) : []), [even, longer]);
+	const edgeRows = edge.map((r) => kept[r]);
+	const again = some && edge.length ? onlyRows(query, edgeRows, some.all) : "";
+	const shift = -step / 2;
+	const moved = { start: window.start + shift, end: window.end + shift };
+	const shiftedSent = again ? cellsQuery({ ...asked, query: again }, delta, step) : "";
+	const beside = useSteps(shiftedSent, moved, step, tick);
+
+	const shown = useMemo((): Shown | null => {
+		if (!even || longer !== null || !cells.answer || !some) return null;
+		if (edge.length && !beside.answer) return null;
+		return {
+			heat: beside.answer ? shifted(even, edge, beside.answer.result, shift) : even,
+			unit: unitOf(cells.answer, type?.type ?? "", sent, step),
+			...{ rows: some, asked, sent, largest: delta === false },
+		};
+	}, [even, longer, edge, beside.answer, sent, type]);
 
 	const empty = on && rows?.rows.length === 0 && !rowsLoaded.loading && !rowsLoaded.error;
 	const last = useRef<Shown | null>(null);
 	if (shown || empty || !q.on) last.current = shown;
-	const error = rowsLoaded.error ?? cells.loaded.error;
+	const questions = [cells, counts, beside].map((s) => s.loaded);
+	const error = rowsLoaded.error ?? cells.loaded.error ?? beside.loaded.error;
 	return {
 		shown: last.current,
 		fresh: shown !== null,
 		empty,
-		loading: rowsLoaded.loading || cells.loaded.loading || counts.loaded.loading,
+		loading: rowsLoaded.loading || questions.some((l) => l.loading),
 		error,
 		failed: rowsLoaded.error ? rowsSent : sent,
 		step,
-		loaded: [rowsLoaded, cells.loaded],
+		loaded: [rowsLoaded, ...questions],
 		measure,
 	};
 }
@@ -186,13 +204,11 @@ export function useHeat(q: HeatQuestion): HeatState {
 /** What a click on a cell opens; null where there is no profile. */
 export function openingOf({ heat, rows, asked, largest }: Shown, cell: number): Opening | null {
 	if (cell < 0 || Number.isNaN(heat.values[cell])) return null;
-	const n = heat.times.length;
-	const row = Math.floor(cell / n);
-	const single = isSingle(heat, row);
-	const metric: Labels = heat.rows[row].metric;
+	const end = endOf(heat, cell);
+	const metric: Labels = heat.rows[Math.floor(cell / heat.times.length)].metric;
 	return {
 		query: openedQuery(asked, metric, rows.all),
-		window: cellWindow(heat.times[cell % n], heat.step, single, countAt(heat, cell)),
-		largest: largest && !single,
+		window: { start: end - heat.step, end },
+		largest: largest && countAt(heat, cell) !== 1,
 	};
 }
