@@ -234,14 +234,13 @@ test("a gap is no 0, rows beyond 50 are told, and columns fit what is pushed", a
 	await page.getByText(/The 50 rows that cost most, of 53: the other 3 cost \d\.\d+% of all\./).waitFor();
 
 	const tip = page.locator(".heat-tip");
-	const over = async (cell) => {
+	const over = async (cell, text) => {
 		const { x, y } = await cellPoint(page, cell);
 		await page.mouse.move(x, y);
-		return tip.textContent();
+		await tip.filter({ hasText: text }).waitFor();
 	};
-	assert.match(await over(GAP), /pod-00.*no profile/);
-	const said = await over(ZERO);
-	assert.match(said, /pod-00.*UTC.*0 cores 1 profile/);
+	await over(GAP, /pod-00.*UTC.*no profile$/);
+	await over(ZERO, /pod-00.*UTC.*\D0 cores 1 profile$/);
 	const gap = await cellPoint(page, GAP);
 	const before = page.url();
 	await page.mouse.click(gap.x, gap.y);
@@ -262,12 +261,13 @@ test("keys walk and open; the cell is said", async (t) => {
 	const said = page.locator(".heat [aria-live]");
 	await page.keyboard.press("ArrowRight");
 	await page.waitForFunction((cell) => window.__epi.heat().selected === cell, HOT);
+	await said.filter({ hasText: /pod-00/ }).waitFor({ state: "attached" });
 	assert.match(await said.textContent(), /^pod-00, .* UTC\S*, 0\.9 cores, 1 profile$/);
 	await page.keyboard.press("ArrowDown");
 	await page.keyboard.press("ArrowLeft");
 	await page.waitForFunction((cell) => window.__epi.heat().selected === cell, COLUMNS + HOT - 1);
 	assert.match(await said.textContent(), /^pod-01, /);
-	assert.match(await page.locator(".heat-tip").textContent(), /pod-01/);
+	await page.locator(".heat-tip").filter({ hasText: /pod-01/ }).waitFor();
 	await page.keyboard.press("Escape");
 	await page.waitForFunction(() => window.__epi.heat().selected === -1);
 	assert.equal(await said.textContent(), "");
