@@ -239,7 +239,7 @@ test("a gap is no 0, rows beyond 50 are told, and columns fit what is pushed", a
 		await page.mouse.move(x, y);
 		await tip.filter({ hasText: text }).waitFor();
 	};
-	await over(GAP, /pod-00.*UTC.*no profile$/);
+	await over(GAP, /pod-00.*UTC.*no profile/);
 	await over(ZERO, /pod-00.*UTC.*\D0 cores 1 profile$/);
 	const gap = await cellPoint(page, GAP);
 	const before = page.url();
@@ -351,11 +351,16 @@ test("on a phone, in both themes, nothing is cut off", async (t) => {
 		assert.ok(box.y < 844, "the heatmap is not below what follows it");
 		await shot(page, `heat-phone-${colorScheme}`);
 		// The picture has as many colours as there are costs, and the panel in the gap.
+		const b = await canvas(page).boundingBox();
 		const at = async (cell) => {
 			const { x, y } = await cellPoint(page, cell);
-			const b = await canvas(page).boundingBox();
 			return canvas(page).evaluate(
-				(c, [x, y]) => [...c.getContext("2d").getImageData(x * devicePixelRatio, y * devicePixelRatio, 1, 1).data],
+				(c, [x, y]) => {
+					const copy = document.createElement("canvas"); // reading the own one makes it slow
+					const pixel = copy.getContext("2d");
+					pixel.drawImage(c, -x * devicePixelRatio, -y * devicePixelRatio);
+					return [...pixel.getImageData(0, 0, 1, 1).data];
+				},
 				[x - b.x, y - b.y],
 			);
 		};

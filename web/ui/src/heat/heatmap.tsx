@@ -85,7 +85,6 @@ function Scale({ heat, unit }: { heat: Heat; unit: ChartUnit }) {
 			<span class="heat-low">{valueWords(0, unit)}</span>
 			<span class="heat-ramp" style={{ background: gradient(theme) }} />
 			<span>{valueWords(heat.max, unit)}</span>
-			<span class="faint">{unit.label}</span>
 		</div>
 	);
 }
