@@ -71,7 +71,7 @@ export EPI_BUILD
 alone=() others=()
 for file in "$node_dir/browser/"${EPI_TEST:-*}.test.mjs; do
 	case $file in
-	*/flame.test.mjs) alone+=("$file") ;;
+	*/flame.test.mjs | */heat.test.mjs) alone+=("$file") ;;
 	*) others+=("$file") ;;
 	esac
 done

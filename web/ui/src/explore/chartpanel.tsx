@@ -8,7 +8,7 @@ import { withMatcher } from "../query/query";
 import { useLabelNames } from "../query/questions";
 import type { Kind } from "../query/types";
 import type { Labels } from "../shared/api";
-import { optionsOf, Select } from "../shared/fields";
+import { optionsOf, Segmented, Select } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { IconLeft, IconRight } from "../shared/icons";
 import { QueryError } from "../shared/notices";
@@ -27,13 +27,12 @@ import {
 	zoomOut,
 } from "../shared/timerange";
 
-export interface ChartPanelProps {
-	chart: CostChart;
+/** What the lines and the heatmap have in common. */
+export interface TimeProps {
 	query: string;
 	kind: Kind;
 	/** The label that splits the lines, "function", or "" for one line. */
 	by: string;
-	stacked: boolean;
 	range: TimeRange;
 	/** The window of the results; also that of the chart while nothing is open. */
 	window: Window;
@@ -46,19 +45,55 @@ export interface ChartPanelProps {
 	run(query: string): void;
 }
 
-function BySelect({ by, patch }: Pick<ChartPanelProps, "by" | "patch">) {
+export interface ChartPanelProps extends TimeProps {
+	chart: CostChart;
+	stacked: boolean;
+}
+
+export type Drawing = "lines" | "heatmap";
+
+const DRAWINGS: [Drawing, string, string][] = [
+	["lines", "Lines", "Cost over time as lines"],
+	["heatmap", "Heatmap", "Which series, which minutes: a cell for each profile"],
+];
+
+/** Lines or a heatmap, and what there is a line or a row for. */
+export function ChartTools({
+	by,
+	patch,
+	drawing,
+}: Pick<TimeProps, "by" | "patch"> & { drawing: Drawing }) {
+	return (
+		<>
+			<Segmented
+				label="Chart"
+				value={drawing}
+				options={DRAWINGS}
+				onChange={(v) => patch({ chart: v === "lines" ? null : v })}
+			/>
+			<BySelect {...{ by, patch, drawing }} />
+		</>
+	);
+}
+
+function BySelect({
+	by,
+	patch,
+	drawing,
+}: Pick<TimeProps, "by" | "patch"> & { drawing: Drawing }) {
+	const lines = drawing === "lines";
 	const labels = useLabelNames();
 	const own = by && by !== BY_FUNCTION ? [by] : [];
 	const names = [...new Set([...own, ...groupable(labels.answer?.data ?? [])])];
 	return (
 		<Select
 			name="By"
-			label="One line per value of"
-			value={by}
+			label={lines ? "One line per value of" : "One row per value of"}
+			value={lines || by !== BY_FUNCTION ? by : ""}
 			onChange={(v) => patch({ by: v })}
 		>
-			<option value="">nothing</option>
-			<option value={BY_FUNCTION}>top functions</option>
+			<option value="">{lines ? "nothing" : "each series"}</option>
+			{lines && <option value={BY_FUNCTION}>top functions</option>}
 			<optgroup label="Labels">
 				{optionsOf(names.filter((l) => !l.startsWith("__") && l !== BY_FUNCTION))}
 			</optgroup>
@@ -67,7 +102,7 @@ function BySelect({ by, patch }: Pick<ChartPanelProps, "by" | "patch">) {
 }
 
 /** Moves in time, as patches of the address. */
-function moves(p: ChartPanelProps) {
+export function moves(p: TimeProps) {
 	const { range, at, window: win, interval, patch } = p;
 	const context = p.context ?? { window: win, back: range };
 	const open = (part: TimeRange) =>
@@ -93,7 +128,7 @@ function moves(p: ChartPanelProps) {
 	};
 }
 
-function CompareLinks({ query, window: win, context }: ChartPanelProps) {
+function CompareLinks({ query, window: win, context }: TimeProps) {
 	const { store } = useUrl();
 	const href = (p: Record<string, string>) => store.href("compare", new URLSearchParams(p));
 	if (!context)
@@ -118,9 +153,9 @@ function CompareLinks({ query, window: win, context }: ChartPanelProps) {
 	);
 }
 
-/** The open part of the chart, with buttons to move, zoom, compare and go back. */
-function Opened(p: ChartPanelProps & { context: Context }) {
-	const { window: win, context, at, interval, chart } = p;
+/** The open part of the chart, which ends at `end`: buttons to move, zoom, compare and go back. */
+export function Opened(p: TimeProps & { context: Context; end: number }) {
+	const { window: win, context, at, interval } = p;
 	const { open, zoom, back } = moves(p);
 	const width = win.end - win.start;
 	const step = (by: number) => open(absolute(win.start + by * width, win.end + by * width));
@@ -146,7 +181,7 @@ function Opened(p: ChartPanelProps & { context: Context }) {
 					<button
 						type="button"
 						aria-label="The next one"
-						disabled={win.end >= chart.window.end}
+						disabled={win.end >= p.end}
 						onClick={() => step(1)}
 					>
 						<IconRight />
@@ -195,7 +230,8 @@ function Head(p: ChartPanelProps) {
 					Stacked
 				</label>
 			)}
-			{kind !== "costs" && <BySelect by={by} patch={patch} />}
+			{kind !== "costs" && p.at === null && <ChartTools {...{ by, patch }} drawing="lines" />}
+			{kind !== "costs" && p.at !== null && <BySelect {...{ by, patch }} drawing="lines" />}
 			<span class="faint" title={HOW}>
 				step {formatDuration(chart.step)} · click or drag to open
 			</span>
@@ -254,7 +290,7 @@ export function ChartPanel(p: ChartPanelProps) {
 				/>
 			)}
 			{/* Below the chart: it must not move away under the pointer. */}
-			{p.context && <Opened {...p} context={p.context} />}
+			{p.context && <Opened {...p} context={p.context} end={chart.window.end} />}
 		</section>
 	);
 }

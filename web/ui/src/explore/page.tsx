@@ -29,6 +29,7 @@ import {
 import { oneOf, type Patch } from "../shared/urlstate";
 import { ChartPanel } from "./chartpanel";
 import { Controls, labelsFromParams } from "./controls";
+import { HeatChart, useHeatChart } from "./heatchart";
 
 /** The kind of the answer, if the text of the query did not tell. */
 function kindOf(guess: Kind, resultType: string | undefined): Kind {
@@ -59,6 +60,7 @@ function useAsk(tick: number, stored: boolean) {
 		/** The query, or "" until its range is known. */
 		asked: known ? (params.get("query") ?? "") : "",
 		by: params.get("by") ?? "",
+		heatmap: params.get("chart") === "heatmap",
 		refresh: params.get("refresh") ?? "off",
 		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
 		at: instantFromParams((k) => params.get(k)),
@@ -132,8 +134,9 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 	const type = element?.type ?? resolveType(named, types.answer?.data ?? [])?.type ?? "";
 	const isDiff = element?.flamebearer.format === "double";
 	const drawn = kind !== "unknown" && !isDiff && own?.resultType !== "scalar";
+	const heatmap = drawn && ask.heatmap && at === null && kind !== "costs";
 	const chart = useCostChart({
-		query: drawn ? query : "",
+		query: drawn && !heatmap ? query : "",
 		by,
 		kind,
 		window: context?.window ?? win,
@@ -142,7 +145,16 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 		type,
 		tick,
 	});
-	return { interval, sent, times, loaded, asked, own, kind, named, chart };
+	const heat = useHeatChart({
+		query: heatmap ? query : "",
+		kind,
+		by,
+		window: context?.window ?? win,
+		type: resolveType(type || named, types.answer?.data ?? []),
+		ready: types.answer !== null || types.error !== null,
+		tick,
+	});
+	return { interval, sent, times, loaded, asked, own, kind, named, chart, heat, heatmap };
 }
 
 type Answered = ReturnType<typeof useAnswer>;
@@ -199,7 +211,7 @@ export function Explore() {
 	const ask = useAsk(tick, known.length > 0);
 	const { params, patch, query, at } = ask;
 	const answer = useAnswer(ask, types, tick);
-	const { sent, times, loaded, named, kind, chart } = answer;
+	const { sent, times, loaded, named, kind, chart, heat } = answer;
 	const { run, edit, fixed } = useQueries(ask, again);
 	const firstMinute = useFirstMinute(types, !query);
 	const waits = firstMinute.waiting;
@@ -220,7 +232,7 @@ export function Explore() {
 				selector={selector}
 				types={types}
 				loaded={loaded}
-				beside={[chart.loaded]}
+				beside={answer.heatmap ? heat.loaded : [chart.loaded]}
 				times={times}
 				labels={labelsFromParams(params)}
 				run={run}
@@ -231,6 +243,16 @@ export function Explore() {
 				failed={loaded.error !== null}
 				good={loaded.answer !== null && loaded.key === answer.asked}
 			>
+				{answer.heatmap && (
+					<HeatChart
+						{...ask}
+						state={heat}
+						kind={kind}
+						window={ask.win}
+						interval={answer.interval ?? 15}
+						run={run}
+					/>
+				)}
 				{chart.sent && (
 					<ChartPanel
 						{...ask}

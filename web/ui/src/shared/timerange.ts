@@ -147,8 +147,12 @@ const MULTIPLES = [
  * The step of the chart is a multiple of the scrape interval: with one scrape in some steps and two
  * in others, a flat cost would look like a saw.
  */
-export function chooseStep(window: Window, intervalSeconds: number): number {
-	const want = (window.end - window.start) / POINTS_MAX;
+export function chooseStep(
+	window: Window,
+	intervalSeconds: number,
+	pointsMax = POINTS_MAX,
+): number {
+	const want = (window.end - window.start) / pointsMax;
 	for (const m of MULTIPLES) if (m * intervalSeconds >= want) return m * intervalSeconds;
 	return Math.ceil(want / intervalSeconds) * intervalSeconds;
 }
