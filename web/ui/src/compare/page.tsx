@@ -187,7 +187,7 @@ function Judged(p: JudgedProps) {
 			}}
 			tick={tick}
 			onOpen={(fn) => patch({ fn })}
-			onAlert={(fn) => patch(newAlert(alertOn(p.ask.query, fn, p.element.type ?? "")))}
+			onAlert={(fn) => patch(newAlert(alertOn(next, fn, p.element.type ?? "")))}
 			onLonger={(s) =>
 				changed(chooseRange(sides, { kind: "relative", seconds: Math.ceil(s / 60) * 60 }))
 			}
