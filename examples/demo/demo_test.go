@@ -164,7 +164,7 @@ func TestLeaks(t *testing.T) {
 		for i := 0; i < 1000 && n != want; i++ {
 			var stacks bytes.Buffer
 			pprof.Lookup("goroutine").WriteTo(&stacks, 2)
-			n = strings.Count(stacks.String(), "main.awaitReview(")
+			n = strings.Count(stacks.String(), ".awaitReview(")
 			time.Sleep(time.Millisecond)
 		}
 		return n
