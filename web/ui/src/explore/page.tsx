@@ -104,14 +104,13 @@ function Level(props: { ask: Ask; answer: Answered; types: Loaded<ProfileType[]>
 	const { element } = useElement({ elements, params });
 	if (!element || element.flamebearer.format === "double") return null;
 	if (ask.at !== null || !levelType(query, types)) return null;
-	const apart = new URLSearchParams(compareParts(query, win));
 	return (
 		<LevelPanel
 			{...{ query, element, level, limit, tick, patch }}
 			window={win}
 			interval={answer.interval ?? 15}
 			choosable={levelQuery(flameQuery(query), "last", 60) !== null}
-			compare={store.href("compare", apart)}
+			compare={(w) => store.href("compare", new URLSearchParams(compareParts(query, w)))}
 			onOpen={(fn) => patch({ fn })}
 		/>
 	);
