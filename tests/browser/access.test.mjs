@@ -143,7 +143,8 @@ const SCREENS = [
 	["Explore, table", on({ view: "table" }), rows],
 	["Explore, tree", on({ view: "tree" }), rows],
 	["Explore, top functions", on({ by: "function", stack: "1" }), flameReady],
-	["Explore, a function", on({ fn: "main.serve" }), flameReady],
+	["Explore, a function", on({ fn: "main.serve" }), (page) =>
+		page.waitForFunction(() => window.__epi?.flame("callees")?.nodes.length > 1)],
 	["Explore, a level", explore({ query: 'heap{job="shop"}', ...W, limit: "8GiB" }), flameReady],
 	["Explore, costs", explore({ query: `flat(merge(${QUERY}))`, ...W }), rows],
 	["Explore, a wrong query", explore({ query: "cpu{", ...W }), (page) =>
