@@ -10,6 +10,7 @@
 #include "base/quote.h"
 #include "promql/engine/engine.h"
 #include "web/api/handlers.h"
+#include "web/api/saved_name.h"
 #include "web/api/times.h"
 #include "web/render/notices.h"
 #include "web/render/render.h"
@@ -210,6 +211,18 @@ static enum err_code flush(void *ctx, struct buf *body, struct err *err)
 	return http_flush(x->in, x->out, err);
 }
 
+static enum err_code add_name(struct http_in *in, struct http_out *out,
+	const struct render_format *f, struct str query, const struct result *r, struct err *err)
+{
+	struct saved_name name;
+	enum err_code rc = saved_name_of(r, query, &in->arena, &name, err);
+
+	if (rc)
+		return rc;
+	return saved_name_add(
+		&name, f->shown ? "inline" : "attachment", f->suffix, &in->arena, out, err);
+}
+
 static void answer(struct web *w, struct http_in *in, struct http_out *out,
 	const struct render_format *f, struct query_options *qo, struct render_options *ro)
 {
@@ -240,8 +253,8 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out,
 	ro->canceled = query_stop_flag(q);
 	out->content_type = f->content_type;
 	out->encoded = f->encoded;
-	if (f->disposition)
-		http_add_header(out, "Content-Disposition", str_of(f->disposition));
+	if (f->suffix && (rc = add_name(in, out, f, qo->text, query_result(q), &err)))
+		goto out;
 	rc = f == RENDER_JSON ? write_json(out, query_result(q), ro, &err) :
 							f->write(query_result(q), ro, &out->body, &err);
 	if (rc == ERR_CANCELED)

@@ -75,7 +75,8 @@ static inline enum err_code render_flush(
 struct render_format {
 	const char *name; /* as in format=name */
 	const char *content_type;
-	const char *disposition; /* Content-Disposition; NULL: shown, not saved */
+	const char *suffix; /* of a file that it is saved to; NULL: it is not a file */
+	bool shown; /* browsers show it, and save it only if asked to */
 	bool encoded; /* gzipped already */
 	bool sample_labels; /* wants query_options.keep_sample_labels */
 	bool whole_scrapes; /* holds RESULT_SCRAPE */

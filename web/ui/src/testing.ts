@@ -20,6 +20,7 @@ export * as query from "./query/query";
 export * as read from "./query/read";
 export * as relabel from "./fleet/relabel";
 export * as rules from "./rules/rules";
+export * as savedname from "./result/savedname";
 export * as series from "./chart/series";
 export * as changes from "./fleet/changes";
 export * as firststeps from "./shared/firststeps";

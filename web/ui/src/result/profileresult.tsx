@@ -156,7 +156,7 @@ function Toolbar({ props, of }: Part) {
 				<Summary element={element} answer={answer} flame={flame} />
 				<NodesSelect params={params} patch={patch} />
 				{props.fixed && <ShareButton fixed={props.fixed} />}
-				<ExportMenu query={query} times={times} picture={picture} />
+				<ExportMenu {...{ query, times, elements, picture }} />
 			</Narrow>
 		</div>
 	);

@@ -256,6 +256,13 @@ export function shortTypeName(t: ProfileType, all: ProfileType[]): string {
 	return `${name}:${t.sample_type}`;
 }
 
+/** `cpu`, `memory alloc_space`: a type in full for people, without what its name alone means. */
+export function typeInWords(type: string): string {
+	const [name, sample = ""] = type.split(":");
+	const known = sample === name || DEFAULT_SAMPLE[name] === sample;
+	return [SHORT_NAMES[name] ?? name, known ? "" : sample].filter(Boolean).join(" ");
+}
+
 /** The query of a first visit: all CPU, or else the first type. */
 export function firstQuery(types: ProfileType[]): string {
 	const cpu = types.find((t) => t.name === "process_cpu" && t.sample_type === "cpu");
