@@ -10,7 +10,7 @@ import { useTheme } from "../shared/theme";
 import type { Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 import { Legend } from "./legend";
-import { DRAG_MIN_PX, type Frame, lineColor, type Plot, plotOptions, zonesOf } from "./plot";
+import { DRAG_MIN_PX, type Frame, lineColor, LINES_MAX, type Plot, plotOptions, zonesOf } from "./plot";
 import {
 	type Aligned,
 	alignSeries,
@@ -55,7 +55,6 @@ export interface ChartProps {
 	children?: ComponentChildren;
 }
 
-const LINES_MAX = 20;
 /** A click within this distance of a step with values selects it. */
 const CLICK_REACH_PX = 8;
 const PAGE_STEPS = 10;

@@ -1,7 +1,7 @@
 // Draws cost over time with uPlot: scales and axes, colours, stacked areas, points without
 // neighbours, the marked window, and the values under the pointer.
 import uPlot from "uplot";
-import { css, oklch } from "../flame/color";
+import { seriesColor } from "../flame/color";
 import type { Theme } from "../shared/theme";
 import { formatClock, formatTick, isUtc, type Window, zoneAt } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
@@ -52,6 +52,7 @@ function frameOf(u: uPlot): Frame {
 	};
 }
 
+export const LINES_MAX = 20;
 const TOOLTIP_ROWS = 12;
 /** A shorter drag is a click. */
 export const DRAG_MIN_PX = 4;
@@ -61,12 +62,8 @@ const HEADROOM = 1.08;
 /** Distances of ticks in bytes: powers of two from 2^-10. */
 const BINARY_TICKS = Array.from({ length: 64 }, (_, i) => 2 ** (i - 10));
 
-const HUE_STEP = 137.508; // the golden angle: neighbours in the list differ most
-
 export function lineColor(data: Aligned, i: number, theme: Theme): string {
-	if (i === data.rest) return theme === "dark" ? "rgb(125,135,150)" : "rgb(140,149,162)";
-	const hue = (38 + i * HUE_STEP) % 360;
-	return css(theme === "dark" ? oklch(0.76, 0.125, hue) : oklch(0.6, 0.145, hue));
+	return seriesColor(i === data.rest ? -1 : i, theme);
 }
 
 function fillColor(data: Aligned, i: number, theme: Theme, alpha: number): string {

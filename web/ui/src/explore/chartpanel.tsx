@@ -1,14 +1,13 @@
 // Cost over time above the results of Explore. A click opens one scrape, a drag opens a window; the
 // chart keeps its own range, so that one sees where in time the open part is.
 import { Chart } from "../chart/chart";
-import { BY_FUNCTION, type CostChart } from "../chart/costchart";
+import type { CostChart } from "../chart/costchart";
 import { comparableQuery, compareBefore, comparePoint, compareRange } from "../compare/sides";
-import { groupable } from "../query/labels";
+import { regrouped } from "../query/edit";
+import { BY_FUNCTION } from "../query/groupby";
 import { withMatcher } from "../query/query";
-import { useLabelNames } from "../query/questions";
 import type { Kind } from "../query/types";
 import type { Labels } from "../shared/api";
-import { optionsOf, Select } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { IconLeft, IconRight } from "../shared/icons";
 import { QueryError } from "../shared/notices";
@@ -31,8 +30,6 @@ export interface ChartPanelProps {
 	chart: CostChart;
 	query: string;
 	kind: Kind;
-	/** The label that splits the lines, "function", or "" for one line. */
-	by: string;
 	stacked: boolean;
 	range: TimeRange;
 	/** The window of the results; also that of the chart while nothing is open. */
@@ -44,26 +41,6 @@ export interface ChartPanelProps {
 	interval: number;
 	patch(p: Record<string, string | null>, replace?: boolean): void;
 	run(query: string): void;
-}
-
-function BySelect({ by, patch }: Pick<ChartPanelProps, "by" | "patch">) {
-	const labels = useLabelNames();
-	const own = by && by !== BY_FUNCTION ? [by] : [];
-	const names = [...new Set([...own, ...groupable(labels.answer?.data ?? [])])];
-	return (
-		<Select
-			name="By"
-			label="One line per value of"
-			value={by}
-			onChange={(v) => patch({ by: v })}
-		>
-			<option value="">nothing</option>
-			<option value={BY_FUNCTION}>top functions</option>
-			<optgroup label="Labels">
-				{optionsOf(names.filter((l) => !l.startsWith("__") && l !== BY_FUNCTION))}
-			</optgroup>
-		</Select>
-	);
 }
 
 /** Moves in time, as patches of the address. */
@@ -178,7 +155,7 @@ const HOW =
 	"click zooms out. With the keyboard: arrows move, Enter opens.";
 
 function Head(p: ChartPanelProps) {
-	const { chart, kind, by, stacked, patch } = p;
+	const { chart, kind, stacked, patch } = p;
 	return (
 		<div class="panel-head">
 			<h2>Cost over time</h2>
@@ -195,7 +172,6 @@ function Head(p: ChartPanelProps) {
 					Stacked
 				</label>
 			)}
-			{kind !== "costs" && <BySelect by={by} patch={patch} />}
 			<span class="faint" title={HOW}>
 				step {formatDuration(chart.step)} · click or drag to open
 			</span>
@@ -216,7 +192,7 @@ function picks({ query, kind, patch, run }: ChartPanelProps) {
 		onPick: (metric: Labels) => {
 			if (metric.function) return patch({ pick: metric.function }, true);
 			const narrow = (q: string, [l, v]: [string, string]) => withMatcher(q, l, v);
-			run(labels(metric).reduce(narrow, query));
+			run(regrouped(labels(metric).reduce(narrow, query), ""));
 		},
 	};
 }

@@ -38,6 +38,8 @@ export interface FlameViewProps {
 	/** The path hash of the zoomed node, in hex; "" for the root. */
 	zoom: string;
 	widthMode: WidthMode;
+	/** Colours below the frames of the first level, by name: those of groups. */
+	bands?: Map<string, string> | null;
 	onZoom(path: string): void;
 	onPick(name: string): void;
 	look: FlameLook;
@@ -154,7 +156,8 @@ export function FlameView(props: FlameViewProps) {
 	const [menu, setMenu] = useState<Hover | null>(null);
 	const setHover = useRef<SetHover>(() => {});
 	const onScroll = useScroll(at, canvas, flame, look.orientation);
-	useDrawing(at, canvas, { flame, zoomed, selected, matches, look }, () => {
+	const bands = props.bands ?? null;
+	useDrawing(at, canvas, { flame, zoomed, selected, matches, look, bands }, () => {
 		setHover.current(null);
 		setMenu(null);
 	});

@@ -191,6 +191,10 @@ export function groupLabels(query: string): string[] {
 	return merge?.modifier?.word === "by" ? merge.modifier.labels : [];
 }
 
+/** The query with another grouping; as it is if it has none and gets none. */
+export const regrouped = (query: string, label: string): string =>
+	label || groupLabels(query).length ? groupBy(query, label) : query;
+
 /* ---- alerts ---- */
 
 const ALERT_WINDOW_S = 300;

@@ -1,5 +1,16 @@
-// The elements of a grouped answer as one tree, whose first level are the values of the labels.
-import { type Flamebearer, formatLabels, type Labels, type ProfileElement } from "../shared/api";
+// The elements of a grouped answer: as one tree, whose first level are the values of the labels, and as
+// groups with their colours and shares.
+import { seriesColor } from "../flame/color";
+import {
+	type Flamebearer,
+	formatLabels,
+	type Labels,
+	labelsAmong,
+	metricKey,
+	type ProfileElement,
+	tellingLabels,
+} from "../shared/api";
+import { share } from "../shared/units";
 import { withFiles } from "./files";
 
 /** The name of an element: the value of its only label, else all its labels. */
@@ -123,4 +134,47 @@ export function together(elements: ProfileElement[]): ProfileElement {
 			: {}),
 		flamebearer,
 	};
+}
+
+/* ---- colours and shares ---- */
+
+/** Colours of groups by their labels, as the chart has them. */
+export type GroupColors = Map<string, string>;
+
+export interface Group {
+	/** Its place in the answer. */
+	index: number;
+	name: string;
+	title: string;
+	color: string;
+	element: ProfileElement;
+	/** 0..100; null in a difference, and where costs cancel out. */
+	share: number | null;
+}
+
+/** The groups, the greatest first. Without a chart each rank has its colour. */
+export function groupsOf(
+	elements: ProfileElement[],
+	colors: GroupColors | undefined,
+	theme: "light" | "dark",
+): Group[] {
+	const telling = tellingLabels(elements.map((e) => e.metric));
+	const costs = elements.map((e) => e.cost);
+	const all = costs.every((c) => c >= 0) ? costs.reduce((a, b) => a + b, 0) : 0;
+	const diff = elements[0]?.flamebearer.format === "double";
+	return elements
+		.map((element, index) => ({ element, index }))
+		.sort((a, b) => Math.abs(b.element.cost) - Math.abs(a.element.cost) || a.index - b.index)
+		.map(({ element, index }, rank) => ({
+			element,
+			index,
+			name: labelsAmong(element.metric, telling),
+			title: Object.entries(element.metric)
+				.map(([k, v]) => `${k}="${v}"`)
+				.join(", "),
+			color: colors?.size
+				? (colors.get(metricKey(element.metric)) ?? seriesColor(-1, theme))
+				: seriesColor(rank, theme),
+			share: !diff && all > 0 ? share(element.cost, all) : null,
+		}));
 }

@@ -13,7 +13,8 @@ import { binariesIn } from "../shared/symbols";
 import { share } from "../shared/units";
 import { newAlert, oneOf } from "../shared/urlstate";
 import { type Edit, isFolded, queryActions } from "./filters";
-import { elementName, labelNames, together } from "./group";
+import { elementName, type Group, labelNames, together } from "./group";
+import { useGroups } from "./grouplegend";
 import type { ResultsProps } from "./results";
 import { useSignificance } from "./significance";
 import { useSearch } from "./toolbar";
@@ -39,6 +40,16 @@ export function useElement({ elements, params }: Pick<ProfileProps, "elements" |
 		[elements, index, all],
 	);
 	return { element, index, all };
+}
+
+/** The colour of each group by the name that it has in the graph of all together. */
+function useBands(groups: Group[], all: boolean): Map<string, string> | null {
+	const key = JSON.stringify(groups.map((g) => [g.title, g.color]));
+	return useMemo(() => {
+		if (!all) return null;
+		const labels = labelNames(groups.map((g) => g.element));
+		return new Map(groups.map((g) => [elementName(g.element.metric, labels), g.color]));
+	}, [key, all]);
 }
 
 function useFlame(element: ProfileElement, widthMode: WidthMode): [Flame | null, string] {
@@ -193,6 +204,8 @@ export function useProfile(props: ProfileProps) {
 	const searched = useSearch(params.get("search") ?? "");
 	const pick = params.get("pick") ?? "";
 	const fn = params.get("fn") ?? "";
+	const groups = useGroups(props.elements, props.colors);
+	const bands = useBands(groups, all);
 	const [flame, broken] = useFlame(element, widthMode);
 	const matches = useMatches(flame, searched.pattern, pick, widthMode);
 	const tabled = view === "both" || view === "table";
@@ -216,6 +229,7 @@ export function useProfile(props: ProfileProps) {
 	);
 	return {
 		...{ element, index, all, view, widthMode, searched, pick, fn, flame, broken, matches },
+		...{ groups, bands },
 		...{ tabled, top, bases, significance, diff, onAlert, onOpen, onZoom, onSearch, onPick },
 		// The view of one function has no level of labels.
 		actions: useActions(props, all && !fn, onAlert, onOpen),

@@ -233,6 +233,10 @@ export function labelsAmong(metric: Labels, telling: string[]): string {
 	return formatLabels(Object.fromEntries(kept), telling.length ? "no labels" : "all");
 }
 
+/** Labels as a key, without the name. */
+export const metricKey = (m: Labels): string =>
+	JSON.stringify(Object.entries(m).filter(([k]) => k !== "__name__").sort());
+
 export const sameLabels = (a: Labels, b: Labels): boolean => {
 	const ka = Object.keys(a);
 	return ka.length === Object.keys(b).length && ka.every((k) => a[k] === b[k]);
