@@ -36,6 +36,9 @@ struct render_options {
 	struct arena *arena;
 	size_t max_nodes; /* of a flame graph; 0: RENDER_NODES_DEFAULT; at most RENDER_NODES_MAX */
 	bool files; /* of a flame graph: with files and lines of functions */
+	/* Of a flame graph: a part of it (struct tree_part), in addition to max_nodes. */
+	const struct str *call_site;
+	size_t call_site_n, call_site_skip;
 	size_t rows_max; /* of format=text for profiles; 0: all */
 	bool numbers_only; /* JSON: tables as vectors of flat costs */
 	/* Takes what `out` holds and empties it; NULL: the answer stays in `out`. */

@@ -464,41 +464,6 @@ TEST(profiles_in_every_format)
 	stop();
 }
 
-/* The service is that of the elements, else the one that the query selects. */
-TEST(names_of_saved_files)
-{
-	static const struct {
-		const char *query, *want;
-	} rows[] = {
-		{ "format=folded&query=cpu:samples%7Bversion=%22v1%22%7D[1m]" AT,
-			"inline; filename=\"demo-cpu-samples-2023-11-14T22-12Z-1m.folded.txt\"" },
-		{ "format=text&query=merge(cpu:samples%7Bjob=%22demo%22%7D[1m])" AT,
-			"inline; filename=\"demo-cpu-samples-2023-11-14T22-12Z-1m.txt\"" },
-		{ "format=speedscope&query=merge(cpu:samples%7Bjob=%22demo%22%7D)"
-		  "&start=1700000000&end=1700000020",
-			"attachment; filename=\"demo-cpu-samples-2023-11-14T22-13-20Z-20s.speedscope.json\"" },
-		/* Two jobs are asked for, so none is told. */
-		{ "format=folded&query=merge(cpu:samples%7Bjob=%22demo%22%7D[1m])-"
-		  "merge(cpu:samples%7Bjob=%22x%22%7D[1m])" AT,
-			"inline; filename=\"cpu-samples-2023-11-14T22-12Z-1m.folded.txt\"" },
-		{ "format=text&query=sum(total(cpu:samples%7Bjob=%22demo%22%7D[1m]))" AT,
-			"inline; filename=\"demo-cpu_samples-2023-11-14T22-13-50Z.txt\"" },
-		{ "format=json&query=merge(cpu:samples[1m])" AT, "" },
-	};
-
-	start();
-	fill();
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		char path[512];
-
-		snprintf(path, sizeof(path), "/api/v1/query?%s", rows[i].query);
-		get(path);
-		CHECK_INT(f.r.status, 200);
-		CHECK_STR(response_header(&f.r, "Content-Disposition"), rows[i].want);
-	}
-	stop();
-}
-
 TEST(a_query_laid_out)
 {
 	start();
