@@ -102,6 +102,7 @@ static enum err_code read_call_site(struct http_in *in, struct render_options *r
 			names[n++] = in->params[i].value;
 	r->call_site = names;
 	r->call_site_n = n;
+	r->call_site_rest = http_param(in, "call_site_skip").len > 0;
 	r->call_site_skip = skip;
 	return ERR_OK;
 }
@@ -110,7 +111,7 @@ static enum err_code read_call_site(struct http_in *in, struct render_options *r
 static enum err_code check_call_site(const struct render_format *f, const struct query_options *q,
 	const struct render_options *r, struct err *err)
 {
-	if ((r->call_site_n || r->call_site_skip) && (f != RENDER_JSON || q->step_ns))
+	if ((r->call_site_n || r->call_site_rest) && (f != RENDER_JSON || q->step_ns))
 		return err_set(err, ERR_INVALID,
 			"call_site[] and call_site_skip are for flame graphs: format=json of a query at one "
 			"time or from start to end");

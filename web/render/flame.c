@@ -317,7 +317,8 @@ static enum err_code whole_tree(struct flame *f, const struct profile_value *p,
 static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 	const struct flame_options *o, struct arena *a, struct err *err)
 {
-	const struct tree_part part = { o->call_site, o->call_site_n, o->call_site_skip };
+	const struct tree_part part = { o->call_site, o->call_site_n, o->call_site_rest,
+		o->call_site_skip };
 	enum err_code rc;
 
 	assert(o->max_nodes > 0 && (o->call_site || !o->call_site_n));
@@ -463,6 +464,7 @@ enum err_code render_flame(
 		.max_nodes = (max < RENDER_NODES_MAX ? max : RENDER_NODES_MAX) + o->call_site_n,
 		.call_site = o->call_site,
 		.call_site_n = o->call_site_n,
+		.call_site_rest = o->call_site_rest,
 		.call_site_skip = o->call_site_skip,
 		.files = o->files,
 		.canceled = o->canceled,

@@ -25,7 +25,8 @@ struct flame_options {
 	/* Root first: only stacks that begin with these frames count. */
 	const struct str *call_site;
 	size_t call_site_n;
-	/* Of these, without their so many heaviest callees: see struct tree_part. */
+	/* Of these, what struct tree_part calls the rest. */
+	bool call_site_rest;
 	size_t call_site_skip;
 	bool files;
 	const atomic_bool *canceled; /* as in struct render_options */

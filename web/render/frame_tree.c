@@ -334,7 +334,7 @@ enum err_code frame_tree_total_part(
 	if (part->n && (rc = frame_tree_keep(t, part->path, part->n, err)))
 		return rc;
 	frame_tree_total(t);
-	if (!part->skip || (above = node_at(t, part)) == t->n)
+	if (!part->rest || (above = node_at(t, part)) == t->n)
 		return ERR_OK;
 	if ((rc = skip_children(t, above, part->skip, err)))
 		return rc;

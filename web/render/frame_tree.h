@@ -22,14 +22,15 @@ struct tree_node {
 };
 
 /*
- * A part of a tree: the stacks that begin with a path, root first, without those that go on into the
- * `skip` heaviest children there (of equals, those found first). That is what a tree cut to its
- * heaviest nodes has as "other" below the path, if it shows `skip` children there. With `skip`, the
- * node's own cost is left out too.
+ * A part of a tree: the stacks that begin with a path, root first. With `rest` those that end there
+ * are left out, and those that go on into the `skip` heaviest children (of equals, those found
+ * first). That is what a tree cut to its heaviest nodes has as "other" below the path, if it shows
+ * `skip` children there.
  */
 struct tree_part {
 	const struct str *path;
 	size_t n; /* 0: the root */
+	bool rest;
 	size_t skip;
 };
 

@@ -516,12 +516,12 @@ static enum err_code keep_part(struct unfolding *x, const struct tree_part *part
 		return ERR_OK;
 	}
 	end = &t->nodes[t->n - 1];
-	if (part->skip)
+	if (part->rest)
 		for (int side = 0; side < 2; side++) {
 			end->total[side] -= end->self[side];
 			end->self[side] = 0;
 		}
-	for (size_t i = 0; i < part->skip && x->heap_n; i++) {
+	for (size_t i = 0; part->rest && i < part->skip && x->heap_n; i++) {
 		const struct candidate *c = &x->v[heap_take(x)];
 
 		end->total[0] -= c->total[0];

@@ -39,6 +39,7 @@ struct render_options {
 	/* Of a flame graph: a part of it (struct tree_part), in addition to max_nodes. */
 	const struct str *call_site;
 	size_t call_site_n, call_site_skip;
+	bool call_site_rest;
 	size_t rows_max; /* of format=text for profiles; 0: all */
 	bool numbers_only; /* JSON: tables as vectors of flat costs */
 	/* Takes what `out` holds and empties it; NULL: the answer stays in `out`. */

@@ -57,6 +57,8 @@ TEST(a_part_of_a_flame_graph)
 			"[[0,12,0,0],[0,12,0,1],[0,12,0,2],[0,12,12,3]]" },
 		{ "&call_site[]=main.main&call_site[]=main.handle&call_site_skip=1", "[[0,0,0,0]]" },
 		{ "&call_site_skip=0", "[[0,42,0,0],[0,42,0,1],[0,42,30,2],[30,12,12,3]]" },
+		{ "&call_site[]=main.main&call_site[]=main.handle&call_site_skip=0",
+			"[[0,12,0,0],[0,12,0,1],[0,12,0,2],[0,12,12,3]]" },
 		{ "&call_site[]=main.handle", "[[0,0,0,0]]" },
 		/* What is cut, is named: main.slow is "other". */
 		{ "&max_nodes=3",

@@ -70,13 +70,17 @@ TEST(parts)
 	static const struct str path[] = { STR("main"), STR("work") };
 	/* clang-format off */
 	static const struct {
-		size_t n, skip, max_nodes;
+		size_t n;
+		int skip; /* -1: all of it */
+		size_t max_nodes;
 		const char *want;
 	} rows[] = {
-		{ 1, 0, 10, "[[0,10,0,0],[0,10,1,1],[1,2,2,2,0,7,3,3],[6,4,4,4]]" },
-		{ 2, 0, 10, "[[0,7,0,0],[0,7,0,1],[0,7,3,2],[3,4,4,3]]" },
+		{ 1, -1, 10, "[[0,10,0,0],[0,10,1,1],[1,2,2,2,0,7,3,3],[6,4,4,4]]" },
+		{ 2, -1, 10, "[[0,7,0,0],[0,7,0,1],[0,7,3,2],[3,4,4,3]]" },
 		/* Two nodes besides the path, which is main alone: the root counts too. */
-		{ 1, 0, 2, "[[0,10,0,0],[0,10,1,1],[1,7,3,2,0,2,2,3],[4,4,4,3]]" },
+		{ 1, -1, 2, "[[0,10,0,0],[0,10,1,1],[1,7,3,2,0,2,2,3],[4,4,4,3]]" },
+		/* All callees of main, without its own cost. */
+		{ 1, 0, 10, "[[0,9,0,0],[0,9,0,1],[0,2,2,2,0,7,3,3],[5,4,4,4]]" },
 		{ 1, 1, 10, "[[0,2,0,0],[0,2,0,1],[0,2,2,2]]" },
 		{ 1, 2, 10, "[[0,0,0,0]]" },
 		{ 1, 99, 10, "[[0,0,0,0]]" },
@@ -92,7 +96,8 @@ TEST(parts)
 				.max_nodes = rows[i].max_nodes,
 				.call_site = path,
 				.call_site_n = rows[i].n,
-				.call_site_skip = rows[i].skip },
+				.call_site_rest = rows[i].skip >= 0,
+				.call_site_skip = rows[i].skip < 0 ? 0 : (size_t)rows[i].skip },
 			rows[i].want);
 	values_release(&m.values);
 }
@@ -108,11 +113,13 @@ TEST(parts_beside_negative_costs)
 	for (size_t i = 0; i < m.v->parts[0].n; i++)
 		if (m.v->parts[0].cells[i].value == 5)
 			m.v->parts[0].cells[i].value = -5;
-	o = (struct render_options){ .arena = &m.values.arena, .call_site = path, .call_site_skip = 1 };
+	o = (struct render_options){
+		.arena = &m.values.arena, .call_site = path, .call_site_rest = true, .call_site_skip = 1
+	};
 	check_levels(&m, &o, "[[0,6,0,0],[0,6,6,1]]");
 	o.call_site_n = 1;
 	check_levels(&m, &o, "[[0,2,0,0],[0,2,0,1],[0,2,2,2]]");
-	o.call_site_skip = 0;
+	o.call_site_rest = false;
 	check_levels(&m, &o, "[[0,10,0,0],[0,10,1,1],[1,2,2,2,0,7,3,3],[6,4,4,4]]");
 	values_release(&m.values);
 }
@@ -130,8 +137,11 @@ TEST(parts_of_a_difference)
 			m.v->parts[0].cells[i].base = 20;
 	/* idle has 22, work 7: idle is the heavier one. */
 	check_levels(&m,
-		&(struct render_options){
-			.arena = &m.values.arena, .call_site = path, .call_site_n = 1, .call_site_skip = 1 },
+		&(struct render_options){ .arena = &m.values.arena,
+			.call_site = path,
+			.call_site_n = 1,
+			.call_site_rest = true,
+			.call_site_skip = 1 },
 		"[[0,0,0,0,7,0,0],[0,0,0,0,7,0,1],[0,0,0,0,7,3,2],[0,0,0,3,4,4,3]]");
 	values_release(&m.values);
 }

@@ -53,3 +53,4 @@ export * as layout from "./flame/layout";
 export * as look from "./flame/look";
 export * as picture from "./flame/picture";
 export * as search from "./flame/search";
+export * as subtree from "./flame/subtree";

@@ -12,7 +12,7 @@ import {
 	findPath,
 	type Flame,
 	nameOf,
-	pathId,
+	pathIdBefore,
 	type WidthMode,
 	zoomedNode,
 } from "./layout";
@@ -47,6 +47,8 @@ export interface FlameViewProps {
 	onLook?(look: FlameLook): void;
 	/** More entries for the menu of a right click. */
 	actions?: FlameAction[];
+	/** Whether zooming reads what was folded. */
+	reads?: boolean;
 	/** Its name in window.__epi; "flame" if not given. */
 	debugName?: string;
 	/** Shown at the right of the breadcrumbs. */
@@ -60,12 +62,14 @@ export interface FlameViewProps {
 function Cards({
 	flame,
 	unit,
+	reads,
 	selected,
 	bind,
 	canvas,
 }: {
 	flame: Flame;
 	unit: string;
+	reads?: boolean;
 	/** -1 for none. */
 	selected: number;
 	bind: { current: SetHover };
@@ -75,11 +79,11 @@ function Cards({
 	const [hover, setHover] = useState<Hover | null>(null);
 	bind.current = setHover;
 	useLayoutEffect(() => canvas.current?.addTime(performance.now() - began));
-	if (hover && hover.node < flame.count) return <Card flame={flame} unit={unit} {...hover} />;
+	if (hover && hover.node < flame.count) return <Card {...{ flame, unit, reads }} {...hover} />;
 	if (selected < 0 || selected >= flame.count || !canvas.current) return null;
 	const p = canvas.current.placeOnPage(selected);
 	return (
-		<Card flame={flame} unit={unit} node={selected} x={p.x} y={p.y + ROW_H} top={p.y} />
+		<Card {...{ flame, unit, reads }} node={selected} x={p.x} y={p.y + ROW_H} top={p.y} />
 	);
 }
 
@@ -164,7 +168,7 @@ export function FlameView(props: FlameViewProps) {
 	usePublishedNames(flame, debugName);
 	const unnamed = useUnnamed(flame);
 	const zoomTo = useCallback(
-		(i: number) => onZoom(i > 0 ? pathId(flame, i) : ""),
+		(i: number) => onZoom(i > 0 ? pathIdBefore(flame, i) : ""),
 		[flame, onZoom],
 	);
 	const on = useInput({
@@ -204,6 +208,7 @@ export function FlameView(props: FlameViewProps) {
 			)}
 			<Cards
 				{...{ flame, unit, canvas }}
+				reads={props.reads}
 				selected={menu ? -1 : selected}
 				bind={setHover}
 			/>

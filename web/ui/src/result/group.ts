@@ -29,6 +29,8 @@ const GROUP = { single: 4, double: 7 };
 /** Adds a tree below another's levels, to the right of what is there. */
 class Combined {
 	names: string[] = ["total"];
+	/** The name of folded nodes, which is no function's. */
+	other = -1;
 	levels: number[][] = [];
 	private byName = new Map<string, number>();
 	/** The end of each side of each level so far. */
@@ -45,6 +47,11 @@ class Combined {
 		return i;
 	}
 
+	private otherIndex(name: string): number {
+		if (this.other < 0) this.other = this.names.push(name) - 1;
+		return this.other;
+	}
+
 	/** One node at x per side; each side is `[x, total, self]`. */
 	node(level: number, sides: number[][], name: number): void {
 		const row = (this.levels[level] ??= []);
@@ -58,7 +65,9 @@ class Combined {
 
 	/** A whole tree, its root under `title` on the first level, at `offsets` per side. */
 	tree(fb: Flamebearer, title: string, offsets: number[]): void {
-		const map = fb.names.map((name, i) => (i === 0 ? 0 : this.nameIndex(name)));
+		const map = fb.names.map((name, i) =>
+			i === 0 ? 0 : i === fb.other ? this.otherIndex(name) : this.nameIndex(name),
+		);
 		fb.levels.forEach((row, l) => {
 			const ends = offsets.slice();
 			for (let k = 0; k < row.length; k += this.group) {
@@ -106,6 +115,7 @@ export function combineFlames(parts: { title: string; flame: Flamebearer }[]): F
 		format,
 		names: out.names,
 		levels: out.levels,
+		...(out.other < 0 ? {} : { other: out.other }),
 		numTicks: sums.reduce((a, b) => a + b, 0),
 		maxSelf: parts.reduce((m, p) => Math.max(m, p.flame.maxSelf), 0),
 		...(format === "double" ? { leftTicks: sums[0], rightTicks: sums[1] } : {}),

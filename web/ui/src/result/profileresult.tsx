@@ -206,10 +206,20 @@ function Views({ props, of }: Part) {
 					{...{ flame, unit, matches, zoom, widthMode, onPick }}
 					onZoom={of.onZoom}
 					bands={of.bands}
+					reads
 					look={of.look}
 					onLook={(look) => props.patch(lookPatch(look))}
 					actions={of.actions}
-					tools={diff && <WidthTools props={props} of={of} />}
+					tools={
+						<>
+							{of.part?.reading && (
+								<span class="faint" role="status">
+									Reading this part…
+								</span>
+							)}
+							{diff && <WidthTools props={props} of={of} />}
+						</>
+					}
 				/>
 			)}
 		</div>
@@ -255,6 +265,13 @@ export function ProfileResult(props: ProfileProps) {
 				onChange={(el) => props.patch({ el, zoom: null })}
 			/>
 			{broken && <div class="notice error">{broken}</div>}
+			{of.part?.error && <QueryError error={of.part.error} sent={props.query} />}
+			{of.part?.changed && (
+				<div class="notice" role="status">
+					The profiles are others than when this graph was read, so the zoomed part is not
+					shown in full. Run the query again.
+				</div>
+			)}
 			<UnnamedNote
 				name={selectedName(of)}
 				infos={props.answer.infos}

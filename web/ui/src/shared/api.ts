@@ -8,6 +8,8 @@ export interface Flamebearer {
 	levels: number[][];
 	numTicks: number;
 	maxSelf: number;
+	/** The name of nodes that sum up what was left out; without it nothing was. */
+	other?: number;
 	leftTicks?: number;
 	rightTicks?: number;
 	/** With files=true: distinct files, "" first; per name its file and line, 0 where unknown. */
