@@ -245,13 +245,18 @@ static enum err_code flush(void *ctx, struct buf *body, struct err *err)
 }
 
 static enum err_code add_name(struct http_in *in, struct http_out *out,
-	const struct render_format *f, struct str query, const struct result *r, struct err *err)
+	const struct render_format *f, const struct query_options *q, const struct result *r,
+	struct err *err)
 {
 	struct saved_name name;
-	enum err_code rc = saved_name_of(r, query, &in->arena, &name, err);
+	enum err_code rc = saved_name_of(r, q->text, &in->arena, &name, err);
 
 	if (rc)
 		return rc;
+	if (q->has_span) {
+		name.start_ns = q->start_ns;
+		name.end_ns = q->end_ns;
+	}
 	return saved_name_add(
 		&name, f->shown ? "inline" : "attachment", f->suffix, &in->arena, out, err);
 }
@@ -286,7 +291,7 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out,
 	ro->canceled = query_stop_flag(q);
 	out->content_type = f->content_type;
 	out->encoded = f->encoded;
-	if (f->suffix && (rc = add_name(in, out, f, qo->text, query_result(q), &err)))
+	if (f->suffix && (rc = add_name(in, out, f, qo, query_result(q), &err)))
 		goto out;
 	rc = f == RENDER_JSON ? write_json(out, query_result(q), ro, &err) :
 							f->write(query_result(q), ro, &out->body, &err);

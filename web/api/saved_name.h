@@ -24,7 +24,8 @@ struct saved_name {
 
 /*
  * The name for a result: the service that all its elements have, else the one that all selectors of
- * the query select with "="; the type and the window of its profiles.
+ * the query select with "="; the type of its profiles, and the time from the begin of the first
+ * to the end of the last.
  */
 MUST_CHECK enum err_code saved_name_of(const struct result *r, struct str query, struct arena *a,
 	struct saved_name *out, struct err *err);

@@ -450,7 +450,7 @@ TEST(profiles_in_every_format)
 	CHECK_STR(response_header(&f.r, "Content-Type"), "application/octet-stream");
 	CHECK_STR(response_header(&f.r, "Content-Encoding"), "");
 	CHECK_STR(response_header(&f.r, "Content-Disposition"),
-		"attachment; filename=\"cpu-samples-2023-11-14T22-12Z-1m.pb.gz\"");
+		"attachment; filename=\"cpu-samples-2023-11-14T22-13-11Z-29s.pb.gz\"");
 	CHECK_OK(pprof_inflate(&a, buf_str(&f.r.body), &pprof_limits_default, &raw, &err), &err);
 	CHECK_OK(pprof_decode(&a, raw, &pprof_limits_default, &p, &err), &err);
 	CHECK_INT(p->samples_n, 2);

@@ -14,17 +14,17 @@ TEST(names_of_saved_files)
 		const char *query, *want;
 	} rows[] = {
 		{ "format=folded&query=cpu:samples%7Bversion=%22v1%22%7D[1m]" AT,
-		  "inline; filename=\"demo-cpu-samples-2023-11-14T22-12Z-1m.folded.txt\"" },
+		  "inline; filename=\"demo-cpu-samples-2023-11-14T22-13-10Z-30s.folded.txt\"" },
 		{ "format=pprof&query=merge(cpu[1m])" AT,
-		  "attachment; filename=\"cpu-2023-11-14T22-12Z-1m.pb.gz\"" },
+		  "attachment; filename=\"cpu-2023-11-14T22-13-10Z-30s.pb.gz\"" },
 		{ "format=text&query=merge(cpu:samples" DEMO "[1m])" AT,
-		  "inline; filename=\"demo-cpu-samples-2023-11-14T22-12Z-1m.txt\"" },
+		  "inline; filename=\"demo-cpu-samples-2023-11-14T22-13-10Z-30s.txt\"" },
 		{ "format=speedscope&query=merge(cpu:samples" DEMO ")&start=1700000000&end=1700000020",
 		  "attachment; filename=\"demo-cpu-samples-2023-11-14T22-13-20Z-20s.speedscope.json\"" },
 		/* Two jobs are asked for, so none is told. */
 		{ "format=folded&query=merge(cpu:samples" DEMO "[1m])"
 		  "-merge(cpu:samples%7Bjob=%22x%22%7D[1m])" AT,
-		  "inline; filename=\"cpu-samples-2023-11-14T22-12Z-1m.folded.txt\"" },
+		  "inline; filename=\"cpu-samples-2023-11-14T22-13-10Z-30s.folded.txt\"" },
 		{ "format=text&query=sum(total(cpu:samples" DEMO "[1m]))" AT,
 		  "inline; filename=\"demo-cpu_samples-2023-11-14T22-13-50Z.txt\"" },
 		{ "format=json&query=merge(cpu:samples[1m])" AT, "" },
