@@ -270,7 +270,7 @@ CMDS_run := go:golang-go
 PKGS_run :=
 CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format \
 	python3:python3 xz:xz-utils pip3:python3-pip javac:openjdk-17-jdk-headless llvm-symbolizer-14:llvm-14 addr2line:binutils \
-	dwz:dwz rustc:rustc
+	dwz:dwz rustc:rustc firefox-esr:firefox-esr
 PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev libgoogle-perftools-dev libjemalloc-dev
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)

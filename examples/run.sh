@@ -47,8 +47,8 @@ build_demo() {
 	(cd examples/demo && "$said" "  GO    examples/demo" go build -o ../../build/demo .)
 }
 if command -v go >/dev/null && build_demo; then
-	start_demo v1 --regression=none >build/demo-v1.addr
-	start_demo v2 ${EPI_REGRESSION:+--regression="$EPI_REGRESSION"} >build/demo-v2.addr
+	start_demo v1 --leak --regression=none >build/demo-v1.addr
+	start_demo v2 --leak ${EPI_REGRESSION:+--regression="$EPI_REGRESSION"} >build/demo-v2.addr
 	cat >"$targets.tmp" <<-END
 	[{"targets": ["127.0.0.1:$(cat build/demo-v1.addr)"], "labels": {"version": "v1", "service": "shop"}},
 	 {"targets": ["127.0.0.1:$(cat build/demo-v2.addr)"], "labels": {"version": "v2", "service": "shop"}}]

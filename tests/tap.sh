@@ -25,6 +25,6 @@ shopt -s nullglob
 cat "$work"/*.mjs "$work"/*.failed
 for out in "$work"/*.failed; do
 	echo "FAIL $(basename "$out" .failed): $(grep -c '^ *not ok ' "$out") reports that are not ok"
-	grep -h -A 24 '^ *not ok ' "$out" | head -n 80
+	grep -h -A 24 '^ *not ok ' "$out" | head -n 80 | sed 's,^,  ,' # not counted twice
 done
 exit "$rc"

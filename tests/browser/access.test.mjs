@@ -148,6 +148,12 @@ const SCREENS = [
 	["Explore, costs", explore({ query: `flat(merge(${QUERY}))`, ...W }), rows],
 	["Explore, a wrong query", explore({ query: "cpu{", ...W }), (page) =>
 		page.locator(".notice.error").waitFor()],
+	["Explore, heatmap", on({ chart: "heatmap", by: "version" }), async (page) => {
+		await page.waitForFunction(() => window.__epi?.heat());
+		await page.locator(".heat canvas").focus();
+		await page.keyboard.press("ArrowRight");
+		await page.locator(".heat-tip").waitFor();
+	}],
 	["Explore, one scrape", on({ cfrom: W.from, cto: W.to, from: String(END - 120) }), flameReady],
 	["card of a frame", on({}), card],
 	["menu of a frame", on({}), frameMenu],

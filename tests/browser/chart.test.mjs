@@ -191,7 +191,7 @@ test("a name in the legend brings its line out, and a press narrows the query to
 	);
 	await entry.click();
 	await page.waitForURL(
-		(u) => u.searchParams.get("query") === 'merge(cpu{job="demo",version="v1"})',
+		(u) => u.searchParams.get("query") === 'cpu{job="demo",version="v1"}',
 	);
 	await page.waitForFunction(() => window.__epi.chart()?.labels.length === 1);
 	assert.deepEqual(problems, []);

@@ -247,7 +247,7 @@ test("one Group by for chart and graph: the legend has the colours of the lines"
 	}
 	await shot(page, "groups");
 	await page.getByRole("combobox", { name: "Group by" }).selectOption("top functions (chart)");
-	await addressHas(page, { by: "function", query: `merge(${QUERY})` });
+	await addressHas(page, { by: "function", query: QUERY });
 	await page.waitForFunction(() => window.__epi.chart()?.labels.includes("other"));
 	// An old link's label becomes the group of the query.
 	await page.goto(page.url().replace(/\?.*/, "?" + new URLSearchParams({ query: QUERY, from, to, by: "version" })));

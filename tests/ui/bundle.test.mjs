@@ -6,8 +6,8 @@ import test from "node:test";
 const sizes = JSON.parse(readFileSync(process.env.EPI_UI_SIZES, "utf8"));
 const KB = 1024;
 
-test("the page is small: 160 KB gzipped, of the 300 that are allowed", () => {
-	assert.ok(sizes.gzip <= 160 * KB, `${sizes.gzip} bytes`);
+test("the page is small: 168 KB gzipped, of the 300 that are allowed", () => {
+	assert.ok(sizes.gzip <= 168 * KB, `${sizes.gzip} bytes`);
 });
 
 /** The limits in bytes, minified and not compressed. A part without a limit fails the test. */
@@ -28,6 +28,7 @@ const MOST = {
 	"src/status": 12 * KB,
 	"src/symbols": 24 * KB,
 	"src/cluster": 12 * KB,
+	"src/heat": 20 * KB,
 	"src/explore": 12 * KB,
 	"src (css)": 12 * KB,
 	"src/shared (css)": 8 * KB,
@@ -42,6 +43,7 @@ const MOST = {
 	"src/status (css)": 2 * KB,
 	"src/symbols (css)": 4 * KB,
 	"src/cluster (css)": 1 * KB,
+	"src/heat (css)": 2 * KB,
 	"src/explore (css)": 1 * KB,
 	glue: 2 * KB,
 	"glue (css)": 1 * KB,

@@ -22,7 +22,8 @@ const MAY_IMPORT = {
 	status: ["shared"],
 	symbols: ["shared", "status"],
 	cluster: ["shared", "status"],
-	explore: ["shared", "query", "chart", "result", "compare"],
+	heat: ["shared", "query", "flame"],
+	explore: ["shared", "query", "chart", "heat", "result", "compare"],
 	"": ["shared", "query", "alert", "compare", "rules", "fleet", "status", "symbols", "cluster", "explore"],
 };
 /** Only the unit tests use it. */

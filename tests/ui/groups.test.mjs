@@ -49,5 +49,8 @@ test("the chart of a grouped query has a line per group", () => {
 	assert.equal(query.chartQuery(q, "", "profiles"), `total(${q})`);
 	assert.equal(edit.regrouped(q, ""), 'merge(cpu{job="demo"})');
 	assert.equal(edit.regrouped(q, "job"), 'merge by (job) (cpu{job="demo"})');
+	assert.equal(edit.ungrouped(q), 'cpu{job="demo"}');
+	assert.equal(edit.ungrouped("merge(cpu)"), "merge(cpu)");
+	assert.equal(edit.ungrouped('focus(merge by (a) (cpu), "x")'), 'focus(merge(cpu), "x")');
 	assert.equal(edit.regrouped("cpu", ""), "cpu", "what has no group stays as it is typed");
 });

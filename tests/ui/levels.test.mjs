@@ -33,6 +33,19 @@ test("a restart begins anew", () => {
 	assert.match(levels.growthWords(g, "count"), /grows by 600 an hour.* since \d\d:\d\d UTC\S*, when it fell\.$/);
 });
 
+test("what grew is looked for where the level has points, since its last fall", () => {
+	const win = { start: -3600, end: 3600 };
+	const young = every(60, (i) => 100 + i);
+	assert.deepEqual(levels.grownIn(win, young, levels.growth(young), 60), { start: -60, end: 3600 });
+	const fell = [...young, ...every(30, (i) => 10 + i).map(([t, v]) => [t + 3600, v])];
+	const late = { start: 0, end: 5400 };
+	assert.deepEqual(levels.grownIn(late, fell, levels.growth(fell), 60), { start: 3540, end: 5400 });
+	const few = every(3, (i) => i);
+	assert.deepEqual(levels.grownIn(win, few, levels.growth(few), 60), { start: -60, end: 3600 });
+	for (const unknown of [[], null]) assert.equal(levels.grownIn(win, unknown, null, 60), win);
+	assert.deepEqual(levels.grownIn({ start: 10, end: 3600 }, young, null, 60), { start: 10, end: 3600 });
+});
+
 test("when it reaches the limit", () => {
 	const g = levels.growth(every(61, (i) => 100 * MIB + i * MIB)); // ends at 160 MiB
 	assert.match(

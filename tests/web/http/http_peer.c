@@ -68,8 +68,8 @@ void peer_send(struct peer *p, struct str bytes)
 		ssize_t n = p->tls ? gnutls_record_send(p->tls, bytes.ptr, bytes.len) :
 							 send(p->fd, bytes.ptr, bytes.len, MSG_NOSIGNAL);
 
-		if (n <= 0) {
-			p->dead = true;
+		if (n <= 0) { /* a server that refuses early has answered, and takes no more */
+			p->dead = p->tls != NULL;
 			return;
 		}
 		bytes = (struct str){ bytes.ptr + n, bytes.len - (size_t)n };

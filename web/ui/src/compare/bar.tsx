@@ -1,12 +1,23 @@
 // The controls of Compare: windows, presets, two values of a label, Normalized.
 import { useEffect, useState } from "preact/hooks";
+import { selectorsOf } from "../query/labels";
 import { Segmented, Select } from "../shared/fields";
-import { useOutside } from "../shared/hooks";
+import { useApi, useOutside } from "../shared/hooks";
 import { IconDown, IconSwap } from "../shared/icons";
 import { TimePicker } from "../shared/timepicker";
-import { formatClock, formatDuration, type TimeRange } from "../shared/timerange";
+import { formatClock, formatDuration, type TimeRange, trimMs } from "../shared/timerange";
 import { type Draft, LabelFields, Queries, useDraft } from "./queries";
-import { chooseRange, chooseShift, PRESETS, SHIFTS, type Sides, swapped } from "./sides";
+import {
+	chooseRange,
+	chooseShift,
+	labelPair,
+	pairOfTwo,
+	PRESETS,
+	SHIFTS,
+	type Sides,
+	swapped,
+	withLabels,
+} from "./sides";
 import "./bar.css";
 
 export interface CompareBarProps {
@@ -22,12 +33,47 @@ export interface CompareBarProps {
 	changed(p: Record<string, string | null>): void;
 }
 
-/** Common windows; a preset gives both sides the new side's query. */
-function Presets({ sides, params, next, picking, onPicking, changed }: CompareBarProps) {
+/** More than two values are not compared, so more need not be asked for. */
+const VALUES_MAX = 3;
+
+/** Two versions at the same time, or the two values of another label, where the new side has two. */
+function TwoValues({ sides, next, base, label, changed }: CompareBarProps & { label: string }) {
+	const args = {
+		"match[]": selectorsOf(next, label),
+		start: trimMs(sides.next.start),
+		end: trimMs(sides.next.end),
+		limit: VALUES_MAX,
+	};
+	const values = useApi<string[]>(
+		next && label ? JSON.stringify([args, label]) : null,
+		`label/${encodeURIComponent(label)}/values`,
+		args,
+	);
+	const pair = pairOfTwo(label, values.answer?.data ?? []);
+	if (!pair) return null;
+	const present = labelPair(next, base);
+	const both = withLabels(next, next, pair);
+	const on = present.label === label && present.base === pair.base && present.next === pair.next;
+	return (
+		<button
+			type="button"
+			title={`The profiles with ${label} ${pair.next} against those with ${pair.base}, at the same time`}
+			aria-pressed={on && sides.shift === "0"}
+			onClick={() => changed({ ...chooseShift(sides, "0"), new: both.next, base: both.base })}
+		>
+			{label} {pair.next} against {pair.base}
+		</button>
+	);
+}
+
+/** Common windows; a preset of times gives both sides the new side's query. */
+function Presets(props: CompareBarProps & { label: string }) {
+	const { sides, params, next, picking, onPicking, changed } = props;
 	const get = (k: string) => params.get(k);
 	const now = () => Math.floor(Date.now() / 1000);
 	return (
 		<div class="presets" role="group" aria-label="Presets">
+			<TwoValues {...props} />
 			{PRESETS.map((p) => (
 				<button
 					key={p.text}
@@ -111,7 +157,7 @@ function Choices(props: CompareBarProps & { draft: Draft }) {
 				<span class="spacer" />
 				<LabelFields pair={draft.pair} onPair={draft.setPair} />
 			</div>
-			<Presets {...props} />
+			<Presets {...props} label={draft.pair.label} />
 		</>
 	);
 }

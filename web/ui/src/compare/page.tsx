@@ -1,6 +1,7 @@
 // The page Compare: two selections in two windows, and what changed between them.
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { alertOn } from "../query/edit";
 import { compareParams, expressionParams, parseMatch } from "../query/measured";
 import { diffQuery, type DiffQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval } from "../query/questions";
@@ -16,7 +17,7 @@ import { LastGood } from "../shared/lastgood";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { instantFromParams, trimMs, type Window } from "../shared/timerange";
-import type { Patch } from "../shared/urlstate";
+import { newAlert, type Patch } from "../shared/urlstate";
 import { CompareBar } from "./bar";
 import { sharedScale, Side, useSideChart } from "./side";
 import {
@@ -186,6 +187,7 @@ function Judged(p: JudgedProps) {
 			}}
 			tick={tick}
 			onOpen={(fn) => patch({ fn })}
+			onAlert={(fn) => patch(newAlert(alertOn(next, fn, p.element.type ?? "")))}
 			onLonger={(s) =>
 				changed(chooseRange(sides, { kind: "relative", seconds: Math.ceil(s / 60) * 60 }))
 			}

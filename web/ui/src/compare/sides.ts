@@ -205,6 +205,16 @@ export function withLabels(next: string, base: string, pair: LabelPair | null) {
 	};
 }
 
+/**
+ * The two values of a label as a pair, the one that sorts last as new; null unless there are exactly
+ * two. "v9" sorts before "v10".
+ */
+export function pairOfTwo(label: string, values: string[]): LabelPair | null {
+	if (values.length !== 2) return null;
+	const [base, next] = [...values].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+	return { label, base, next };
+}
+
 /* ---- links from Explore ---- */
 
 /** Whether a query can be compared: it gives profiles, and is no difference. */

@@ -3,11 +3,12 @@
 import { Chart } from "../chart/chart";
 import type { CostChart } from "../chart/costchart";
 import { comparableQuery, compareBefore, comparePoint, compareRange } from "../compare/sides";
-import { regrouped } from "../query/edit";
+import { ungrouped } from "../query/edit";
 import { BY_FUNCTION } from "../query/groupby";
 import { withMatcher } from "../query/query";
 import type { Kind } from "../query/types";
 import type { Labels } from "../shared/api";
+import { Segmented } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { IconLeft, IconRight } from "../shared/icons";
 import { QueryError } from "../shared/notices";
@@ -26,11 +27,10 @@ import {
 	zoomOut,
 } from "../shared/timerange";
 
-export interface ChartPanelProps {
-	chart: CostChart;
+/** What the lines and the heatmap have in common. */
+export interface TimeProps {
 	query: string;
 	kind: Kind;
-	stacked: boolean;
 	range: TimeRange;
 	/** The window of the results; also that of the chart while nothing is open. */
 	window: Window;
@@ -43,8 +43,32 @@ export interface ChartPanelProps {
 	run(query: string): void;
 }
 
+export interface ChartPanelProps extends TimeProps {
+	chart: CostChart;
+	stacked: boolean;
+}
+
+export type Drawing = "lines" | "heatmap";
+
+const DRAWINGS: [Drawing, string, string][] = [
+	["lines", "Lines", "Cost over time as lines"],
+	["heatmap", "Heatmap", "Which series, which minutes: a cell for each profile"],
+];
+
+/** Lines or a heatmap. */
+export function ChartTools({ patch, drawing }: Pick<TimeProps, "patch"> & { drawing: Drawing }) {
+	return (
+		<Segmented
+			label="Chart"
+			value={drawing}
+			options={DRAWINGS}
+			onChange={(v) => patch({ chart: v === "lines" ? null : v })}
+		/>
+	);
+}
+
 /** Moves in time, as patches of the address. */
-function moves(p: ChartPanelProps) {
+export function moves(p: TimeProps) {
 	const { range, at, window: win, interval, patch } = p;
 	const context = p.context ?? { window: win, back: range };
 	const open = (part: TimeRange) =>
@@ -70,7 +94,7 @@ function moves(p: ChartPanelProps) {
 	};
 }
 
-function CompareLinks({ query, window: win, context }: ChartPanelProps) {
+function CompareLinks({ query, window: win, context }: TimeProps) {
 	const { store } = useUrl();
 	const href = (p: Record<string, string>) => store.href("compare", new URLSearchParams(p));
 	if (!context)
@@ -95,9 +119,9 @@ function CompareLinks({ query, window: win, context }: ChartPanelProps) {
 	);
 }
 
-/** The open part of the chart, with buttons to move, zoom, compare and go back. */
-function Opened(p: ChartPanelProps & { context: Context }) {
-	const { window: win, context, at, interval, chart } = p;
+/** The open part of the chart, which ends at `end`: buttons to move, zoom, compare and go back. */
+export function Opened(p: TimeProps & { context: Context; end: number }) {
+	const { window: win, context, at, interval } = p;
 	const { open, zoom, back } = moves(p);
 	const width = win.end - win.start;
 	const step = (by: number) => open(absolute(win.start + by * width, win.end + by * width));
@@ -123,7 +147,7 @@ function Opened(p: ChartPanelProps & { context: Context }) {
 					<button
 						type="button"
 						aria-label="The next one"
-						disabled={win.end >= chart.window.end}
+						disabled={win.end >= p.end}
 						onClick={() => step(1)}
 					>
 						<IconRight />
@@ -172,6 +196,7 @@ function Head(p: ChartPanelProps) {
 					Stacked
 				</label>
 			)}
+			{kind !== "costs" && p.at === null && <ChartTools patch={patch} drawing="lines" />}
 			<span class="faint" title={HOW}>
 				step {formatDuration(chart.step)} · click or drag to open
 			</span>
@@ -192,7 +217,7 @@ function picks({ query, kind, patch, run }: ChartPanelProps) {
 		onPick: (metric: Labels) => {
 			if (metric.function) return patch({ pick: metric.function }, true);
 			const narrow = (q: string, [l, v]: [string, string]) => withMatcher(q, l, v);
-			run(regrouped(labels(metric).reduce(narrow, query), ""));
+			run(ungrouped(labels(metric).reduce(narrow, query)));
 		},
 	};
 }
@@ -230,7 +255,7 @@ export function ChartPanel(p: ChartPanelProps) {
 				/>
 			)}
 			{/* Below the chart: it must not move away under the pointer. */}
-			{p.context && <Opened {...p} context={p.context} />}
+			{p.context && <Opened {...p} context={p.context} end={chart.window.end} />}
 		</section>
 	);
 }

@@ -4,7 +4,7 @@ import { useCostChart } from "../chart/costchart";
 import { lineColors } from "../chart/linecolors";
 import { parseMatch } from "../query/measured";
 import { compareParts } from "../compare/sides";
-import { regrouped } from "../query/edit";
+import { regrouped, ungrouped } from "../query/edit";
 import { BY_FUNCTION } from "../query/groupby";
 import { flameQuery, levelQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval, windowTimes } from "../query/questions";
@@ -33,6 +33,7 @@ import {
 import { oneOf, type Patch } from "../shared/urlstate";
 import { ChartPanel } from "./chartpanel";
 import { Controls, labelsFromParams } from "./controls";
+import { HeatChart, useHeatChart } from "./heatchart";
 
 /** The kind of the answer, if the text of the query did not tell. */
 function kindOf(guess: Kind, resultType: string | undefined): Kind {
@@ -77,6 +78,7 @@ function useAsk(tick: number, stored: boolean) {
 		/** The query, or "" until its range is known. */
 		asked: known ? query : "",
 		functions,
+		heatmap: params.get("chart") === "heatmap",
 		refresh: params.get("refresh") ?? "off",
 		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
 		at: instantFromParams((k) => params.get(k)),
@@ -120,14 +122,13 @@ function Level(props: { ask: Ask; answer: Answered; types: Loaded<ProfileType[]>
 	const { element } = useElement({ elements, params });
 	if (!element || element.flamebearer.format === "double") return null;
 	if (ask.at !== null || !levelType(query, types)) return null;
-	const apart = new URLSearchParams(compareParts(query, win));
 	return (
 		<LevelPanel
 			{...{ query, element, level, limit, tick, patch }}
 			window={win}
 			interval={answer.interval ?? 15}
 			choosable={levelQuery(flameQuery(query), "last", 60) !== null}
-			compare={store.href("compare", apart)}
+			compare={(w) => store.href("compare", new URLSearchParams(compareParts(query, w)))}
 			onOpen={(fn) => patch({ fn })}
 		/>
 	);
@@ -150,8 +151,9 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 	const type = element?.type ?? resolveType(named, types.answer?.data ?? [])?.type ?? "";
 	const isDiff = element?.flamebearer.format === "double";
 	const drawn = kind !== "unknown" && !isDiff && own?.resultType !== "scalar";
+	const heatmap = drawn && ask.heatmap && at === null && kind !== "costs";
 	const chart = useCostChart({
-		query: drawn ? query : "",
+		query: drawn && !heatmap ? query : "",
 		functions,
 		kind,
 		window: context?.window ?? win,
@@ -160,7 +162,15 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 		type,
 		tick,
 	});
-	return { interval, sent, times, loaded, asked, own, kind, named, chart };
+	const heat = useHeatChart({
+		query: heatmap ? query : "",
+		kind,
+		window: context?.window ?? win,
+		type: resolveType(type || named, types.answer?.data ?? []),
+		ready: types.answer !== null || types.error !== null,
+		tick,
+	});
+	return { interval, sent, times, loaded, asked, own, kind, named, chart, heat, heatmap };
 }
 
 type Answered = ReturnType<typeof useAnswer>;
@@ -216,7 +226,7 @@ function BehindCosts({ ask, isVector }: { ask: Ask; isVector: boolean }) {
 
 /** The selector for the picker; null if the query is more than a selector that may be grouped. */
 function pickable(text: string): Selector | null {
-	const query = regrouped(text, "");
+	const query = ungrouped(text);
 	if (!query) return { name: "", matchers: [] };
 	return parseSelector(callArgument(query, "merge") ?? query);
 }
@@ -229,7 +239,7 @@ export function Explore() {
 	const ask = useAsk(tick, known.length > 0);
 	const { params, patch, query, at } = ask;
 	const answer = useAnswer(ask, types, tick);
-	const { sent, times, loaded, named, kind, chart } = answer;
+	const { sent, times, loaded, named, kind, chart, heat } = answer;
 	const { run, edit, fixed } = useQueries(ask, again);
 	const firstMinute = useFirstMinute(types, !query);
 	const waits = firstMinute.waiting;
@@ -251,7 +261,7 @@ export function Explore() {
 				selector={selector}
 				types={types}
 				loaded={loaded}
-				beside={[chart.loaded]}
+				beside={answer.heatmap ? heat.loaded : [chart.loaded]}
 				times={times}
 				labels={labelsFromParams(params)}
 				run={run}
@@ -264,6 +274,16 @@ export function Explore() {
 				failed={loaded.error !== null}
 				good={loaded.answer !== null && loaded.key === answer.asked}
 			>
+				{answer.heatmap && (
+					<HeatChart
+						{...ask}
+						state={heat}
+						kind={kind}
+						window={ask.win}
+						interval={answer.interval ?? 15}
+						run={run}
+					/>
+				)}
 				{chart.sent && (
 					<ChartPanel
 						{...ask}

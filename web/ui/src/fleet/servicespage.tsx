@@ -72,18 +72,25 @@ function makeLinks(by: string, cpu: string, range: TimeRange): Links {
 	};
 }
 
+const serviceName = (by: string, service: string) => service || `no ${by}`;
+
 const METRIC_WIDTH = "var(--metric)";
 
 interface Metric {
 	key: "cores" | "memory" | "tasks";
 	title: string;
 	hint: string;
+	/** What it is a number of, in the profiles of this type. */
+	type: string;
 	spark(r: ServiceRow): Steps;
 	format(v: number): string;
 }
 
-/** A number, and how it went over the window. */
-const metric = ({ key, title, hint, spark, format }: Metric): Column<ServiceRow> => ({
+/** A number, which leads to its profiles, and how it went over the window. */
+const metric = (
+	{ by, links }: Shown,
+	{ key, title, hint, type, spark, format }: Metric,
+): Column<ServiceRow> => ({
 	key,
 	title,
 	hint: `${hint}. The line is from zero to the largest of each row`,
@@ -98,13 +105,17 @@ const metric = ({ key, title, hint, spark, format }: Metric): Column<ServiceRow>
 		return (
 			<span class="metric">
 				{seen.length > 0 && <Spark values={spark(r)} label={range} />}
-				<span>{format(v)}</span>
+				<a
+					href={links.explore(r.service, type)}
+					title="Explore its profiles"
+					aria-label={`${title} of ${serviceName(by, r.service)}: ${format(v)}`}
+				>
+					{format(v)}
+				</a>
 			</span>
 		);
 	},
 });
-
-const serviceName = (by: string, service: string) => service || `no ${by}`;
 
 function nameColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
 	const type = cpu || memory;
@@ -222,26 +233,29 @@ function goColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
 }
 
 function columnsOf(shown: Shown): Column<ServiceRow>[] {
-	const { unit, tasks } = shown;
+	const { unit, cpu, memory, tasks } = shown;
 	const cores = unit.label === "cores";
 	return [
 		nameColumn(shown),
-		metric({
+		metric(shown, {
 			key: "cores",
+			type: cpu,
 			title: cores ? "Cores" : "CPU",
 			hint: `CPU in ${unit.label}, over the time that has profiles`,
 			spark: (r) => r.spark,
 			format: (v) => unit.format(v),
 		}),
-		metric({
+		metric(shown, {
 			key: "memory",
+			type: memory,
 			title: "Memory",
 			hint: "Heap in use, the mean over the window, all targets together",
 			spark: (r) => r.memorySpark,
 			format: (v) => formatValue(v, "bytes"),
 		}),
-		metric({
+		metric(shown, {
 			key: "tasks",
+			type: tasks,
 			title: tasks.startsWith("thread") ? "Threads" : "Goroutines",
 			hint: "The mean over the window, all targets together",
 			spark: (r) => r.tasksSpark,

@@ -2,7 +2,7 @@
 // query, so that what is asked can be seen.
 import { optionsOf, Select } from "../shared/fields";
 import type { Patch } from "../shared/urlstate";
-import { groupLabels, regrouped } from "./edit";
+import { groupLabels, regrouped, ungrouped } from "./edit";
 import { groupable } from "./labels";
 import { useLabelNames } from "./questions";
 
@@ -24,7 +24,7 @@ export function GroupBy({ query, functions, onChange }: GroupByProps) {
 	);
 	const choose = (v: string) => {
 		const label = v === BY_FUNCTION ? "" : v;
-		onChange((q) => regrouped(q, label), {
+		onChange((q) => (label ? regrouped(q, label) : ungrouped(q)), {
 			el: label ? "all" : null,
 			...(functions === undefined ? {} : { by: v === BY_FUNCTION ? v : null }),
 		});

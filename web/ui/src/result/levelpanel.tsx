@@ -14,6 +14,7 @@ import { formatPercent, formatValue, share } from "../shared/units";
 import type { Patch } from "../shared/urlstate";
 import {
 	goroutines,
+	grownIn,
 	growth,
 	growthWords,
 	type Holder,
@@ -37,8 +38,8 @@ export interface LevelPanelProps {
 	/** Whether the query lets choose it. */
 	choosable: boolean;
 	limit: string;
-	/** Compares the end of the window with its beginning. */
-	compare: string;
+	/** The address that compares the end of a window with its beginning. */
+	compare(w: Window): string;
 	tick: number;
 	patch(p: Patch): void;
 	onOpen(name: string): void;
@@ -47,8 +48,12 @@ export interface LevelPanelProps {
 const POINTS = 120;
 const ROWS = 6;
 
-function usePoints({ query, window: win, interval, tick }: LevelPanelProps): Point[] | null {
-	const step = Math.max(1, interval) * Math.max(1, Math.ceil((win.end - win.start) / POINTS / interval));
+const stepOf = ({ window: win, interval }: LevelPanelProps): number =>
+	Math.max(1, interval) * Math.max(1, Math.ceil((win.end - win.start) / POINTS / interval));
+
+function usePoints(props: LevelPanelProps): Point[] | null {
+	const { query, window: win, tick } = props;
+	const step = stepOf(props);
 	const { start, end } = alignWindow(win, step);
 	const asks = start + step <= end; // a window of one scrape has no points
 	const args = {
@@ -194,7 +199,10 @@ export function LevelPanel(props: LevelPanelProps) {
 				) : (
 					<span class="faint">The query chooses which value of the window is shown</span>
 				)}
-				<a href={props.compare} title="The end of the window against its beginning">
+				<a
+					href={props.compare(grownIn(props.window, points, grown, stepOf(props)))}
+					title="The end of the window against where the level began, or began anew"
+				>
 					What grew?
 				</a>
 			</div>

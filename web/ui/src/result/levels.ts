@@ -2,7 +2,7 @@
 // for. Numbers and words; levelpanel.tsx shows them.
 import { ancestry, type Flame, FOLDED, nameOf } from "../flame/layout";
 import { isOwn, ownCosts } from "../flame/own";
-import { dayOf, formatMinute } from "../shared/timerange";
+import { dayOf, formatMinute, type Window } from "../shared/timerange";
 import { digits, formatNanoseconds, formatValue } from "../shared/units";
 
 /* ---- growth ---- */
@@ -83,6 +83,15 @@ export function growth(all: Point[]): Growth | null {
 		fell: cut > 0,
 		points: n,
 	};
+}
+
+/**
+ * The part of a window in which the level grew to what it is: from its first point on, or from where
+ * it fell. A point is of the `step` seconds before it.
+ */
+export function grownIn(win: Window, points: Point[] | null, g: Growth | null, step: number): Window {
+	const since = g?.since ?? points?.[0]?.[0];
+	return since === undefined ? win : { start: Math.max(win.start, since - step), end: win.end };
 }
 
 const HOUR_S = 3600;

@@ -295,6 +295,7 @@ export function ProfileResult(props: ProfileProps) {
 				significance={of.significance}
 				seconds={0}
 				onOpen={of.onOpen}
+				onAlert={of.onAlert}
 			/>
 			{result}
 		</>

@@ -5,6 +5,7 @@ import { buildFlame, comparable, type Flame } from "../flame/layout";
 import { shortName } from "../flame/names";
 import type { ProfileElement } from "../shared/api";
 import { publish } from "../shared/debug";
+import { IconBell } from "../shared/icons";
 import { formatDuration } from "../shared/timerange";
 import { formatNanoseconds, formatSigned, trend } from "../shared/units";
 import { amountWord, type Blame, blame, calledBy, fromTo, moreTime, waitFor } from "./blame";
@@ -22,6 +23,7 @@ export interface VerdictProps {
 	sides?: { base: StripSide; next: StripSide };
 	tick?: number;
 	onOpen(name: string): void;
+	onAlert(name: string): void;
 	/** Asks for windows of so many seconds. */
 	onLonger?(seconds: number): void;
 	/** Below the sentence. */
@@ -178,6 +180,17 @@ export function VerdictPanel(props: VerdictProps) {
 			<p role="status">
 				<Sentence flame={flame} of={of} props={props} />
 			</p>
+			{shown && (
+				<button
+					type="button"
+					class="small"
+					title={`The cost of ${of.name} over the past day with a limit, and the rule as text`}
+					onClick={() => props.onAlert(of.name)}
+				>
+					<IconBell />
+					Alert when it costs more
+				</button>
+			)}
 			{shown && of.also.length > 0 && (
 				<p class="faint also">
 					Also changed:{" "}

@@ -9,6 +9,8 @@
 //   __epi.table()      the rows of the top table in the order shown; of another by its name
 //   __epi.chart(name)  the chart's lines on its grid of times, its scale, and what is marked;
 //                      "chart" on Explore, "chart-base" and "chart-new" on Compare, "chart-alert" in the drawer
+//   __epi.heat()       the heatmap: rows, times, shifts of rows, values (the server's; null is a gap), place of its
+//                      cells, its unit and query; frames as of the flame graph
 //   __epi.totals()     {base, new, change, factor}: what Compare says of both sides
 //   __epi.verdict()    which function the verdict on a difference names, and why
 //   __epi.strips()     {base, new, step, top}: its share per step on both sides
@@ -36,6 +38,7 @@ export function installDebug(win: Window): void {
 		search: () => read("search"),
 		table: (name = "table") => read(name),
 		chart: (name = "chart") => read(name),
+		heat: () => read("heat"),
 		totals: () => read("totals"),
 		verdict: () => read("verdict"),
 		strips: () => read("strips"),

@@ -148,8 +148,12 @@ const MULTIPLES = [
  * The step of the chart is a multiple of the scrape interval: with one scrape in some steps and two
  * in others, a flat cost would look like a saw.
  */
-export function chooseStep(window: Window, intervalSeconds: number): number {
-	const want = (window.end - window.start) / POINTS_MAX;
+export function chooseStep(
+	window: Window,
+	intervalSeconds: number,
+	pointsMax = POINTS_MAX,
+): number {
+	const want = (window.end - window.start) / pointsMax;
 	for (const m of MULTIPLES) if (m * intervalSeconds >= want) return m * intervalSeconds;
 	return Math.ceil(want / intervalSeconds) * intervalSeconds;
 }
@@ -185,6 +189,9 @@ export function setUtc(on: boolean): void {
 /** How many minutes a zone is ahead of UTC at `t`: the chosen one, or that of the browser. */
 const minutesAhead = (t: number, inUtc: boolean): number =>
 	inUtc ? 0 : -Math.round(new Date(t * 1000).getTimezoneOffset());
+
+/** How many seconds the zone that is shown is ahead of UTC. */
+export const secondsAhead = (t: number): number => 60 * minutesAhead(t, utc);
 
 const two = (n: number) => String(n).padStart(2, "0");
 
