@@ -189,7 +189,7 @@ test("the picker writes the query", async (t) => {
 		() => new URLSearchParams(location.search).get("query") === 'cpu{job="demo"}',
 	);
 	assert.equal(await page.getByRole("textbox", { name: "Query" }).inputValue(), QUERY);
-	await page.getByRole("combobox", { name: "One line per value of" }).selectOption("version");
+	await page.getByRole("combobox", { name: "Group by" }).selectOption("version");
 	// The chart ends with the last whole step, so a fleet that has just started is asked again.
 	const both = page.locator(".legend").filter({ hasText: "v1" }).filter({ hasText: "v2" });
 	for (let i = 0; i < 20 && !(await both.isVisible()); i++) {

@@ -7,11 +7,12 @@ import { join } from "node:path";
 import test from "node:test";
 import { page } from "./page.mjs";
 
-const { edit, fired, limit, rule, ruletest, told } = page;
+const { edit, fired, limit, rule, ruletest, timerange, told } = page;
 
 const MIN = 60;
 const START = new Date(2026, 5, 10, 9, 0).getTime() / 1000;
 const DAY = { start: START, end: START + 86400 };
+const ZONE = timerange.zoneAt(DAY.end);
 
 /** A series that has `value(i)` at step i; null for none. */
 const series = (value, metric = {}, window = DAY, step = MIN) => ({
@@ -52,8 +53,8 @@ test("an alert that fires at the end goes on, and one that waits there has not f
 	assert.deepEqual(spans(of(300)), [[1435, 1440, true]]);
 	assert.deepEqual(spans(of(600)), [[1440, 1440, true]]);
 	assert.deepEqual(spans(of(660)), []);
-	assert.match(fired.firedText(of(600), DAY), /once in the past day: 09:00 just now\.$/);
-	assert.match(fired.firedText(of(300), DAY), /once in the past day: 08:55 for 5 min until now\.$/);
+	assert.match(fired.firedText(of(600), DAY), /once in the past day: 09:00 UTC\S* just now\.$/);
+	assert.match(fired.firedText(of(300), DAY), /once in the past day: 08:55 UTC\S* for 5 min until now\.$/);
 	// Values that ended before the window did: the alert ended with them.
 	const stopped = series((i) => (i > 1435 ? null : i >= 1430 ? 2 : 1));
 	assert.deepEqual(spans(fired.firingsOf([stopped], DAY, MIN, 1.5, 0)), [[1430, 1436, false]]);
@@ -73,7 +74,7 @@ test("one sentence says how often, when and for how long", () => {
 	const twice = series((i) => (within(i, [72, 84], [1000, 1017]) ? 2 : 1));
 	assert.equal(
 		text([twice], 300),
-		"This would have fired twice in the past day: yesterday 10:17 for 7 min, 01:45 for 12 min.",
+		`This would have fired twice in the past day: yesterday 10:17 ${ZONE} for 7 min, 01:45 ${ZONE} for 12 min.`,
 	);
 	assert.equal(text([series(() => 1)]), "This would not have fired in the past day.");
 	assert.match(text([]), /^Nothing was measured in the past day/);
@@ -81,12 +82,12 @@ test("one sentence says how often, when and for how long", () => {
 	const late = series((i) => (i < 1240 ? null : i === 1300 ? 2 : 1));
 	assert.equal(
 		text([late]),
-		"This would have fired once in the past 3 h 20 min (there are no older values): 06:40 for 1 min.",
+		`This would have fired once in the past 3 h 20 min (there are no older values): 06:40 ${ZONE} for 1 min.`,
 	);
 	const pods = ["a", "b"].map((pod, k) =>
 		series((i) => (within(i, [1000 + 60 * k, 1010 + 60 * k]) ? 2 : 1), { job: "api", pod }),
 	);
-	assert.match(text(pods), /twice in the past day: 01:40 for 10 min \(.*a.*\), 02:40 for 10 min \(.*b.*\)\.$/);
+	assert.match(text(pods), /twice in the past day: 01:40 UTC\S* for 10 min \(.*a.*\), 02:40 UTC\S* for 10 min \(.*b.*\)\.$/);
 	assert.deepEqual([0, 20, 420, 4800, 86400, 97200].map(fired.spanText), [
 		"0 min", "1 min", "7 min", "1 h 20 min", "1 d", "1 d 3 h",
 	]);

@@ -30,7 +30,7 @@ test("a restart begins anew", () => {
 	]);
 	assert.deepEqual([g.fell, g.since], [true, 1800]);
 	assert.ok(Math.abs(g.slope * 60 - 10) < 1e-9);
-	assert.match(levels.growthWords(g, "count"), /grows by 600 an hour.* since \d\d:\d\d, when it fell\.$/);
+	assert.match(levels.growthWords(g, "count"), /grows by 600 an hour.* since \d\d:\d\d UTC\S*, when it fell\.$/);
 });
 
 test("what grew is looked for where the level has points, since its last fall", () => {
@@ -50,7 +50,7 @@ test("when it reaches the limit", () => {
 	const g = levels.growth(every(61, (i) => 100 * MIB + i * MIB)); // ends at 160 MiB
 	assert.match(
 		levels.limitWords(g, 512 * MIB, "bytes"),
-		/^At this pace it reaches 512 MiB in 5\.87 h, at 1970-01-01 \d\d:52\.$/,
+		/^At this pace it reaches 512 MiB in 5\.87 h, at 1970-01-01 \d\d:52 UTC\S*\.$/,
 	);
 	assert.equal(levels.limitWords(g, 128 * MIB, "bytes"), "It is above 128 MiB already.");
 	assert.match(levels.limitWords(g, 2 ** 50, "bytes"), /more than a year/);

@@ -14,7 +14,8 @@ import { RulesPage } from "./rules/rulespage";
 import { useOutside, useUrl } from "./shared/hooks";
 import { IconMenu, IconMoon, IconSun, Logo } from "./shared/icons";
 import { OutageBanner, useOutage } from "./shared/outagebanner";
-import { toggleTheme, useTheme } from "./shared/theme";
+import { toggleTheme, useTheme, useZone } from "./shared/theme";
+import { zoneAt } from "./shared/timerange";
 import { ConfigPage, FlagsPage, StatusPage } from "./status/statuspage";
 import { TsdbPage } from "./status/tsdbpage";
 import { SymbolsPage } from "./symbols/symbolspage";
@@ -131,6 +132,24 @@ function ThemeButton() {
 	);
 }
 
+/** The zone of all times; a press chooses between UTC and that of the browser. */
+function ZoneButton({ utc, onToggle }: { utc: boolean; onToggle(): void }) {
+	const now = Date.now() / 1000;
+	const here = `the zone of this browser, ${zoneAt(now, false)}`;
+	const text = zoneAt(now);
+	return (
+		<button
+			type="button"
+			class="quiet zone"
+			onClick={onToggle}
+			aria-label={`${text}: show times in ${utc ? here : "UTC"}`}
+			title={`Times are in ${utc ? "UTC" : here}. Press for ${utc ? here : "UTC"}`}
+		>
+			{text}
+		</button>
+	);
+}
+
 /** Sets the title of the document, and the focus when the page changes. */
 function useArrival(page: Page, query: string | null): void {
 	const shown = useRef(page);
@@ -152,6 +171,11 @@ export function App() {
 	const page = PAGES.find((p) => p.path === named) ?? PAGES[0];
 	const ready = useLanguage();
 	const outage = useOutage();
+	const zone = useZone(params.get("tz") === "utc");
+	const toggleZone = () => {
+		store.patch({ tz: null }, true);
+		zone.toggle();
+	};
 	useArrival(page, page.path === "explore" ? params.get("query") : null);
 	useKeys({
 		jumps: JUMPS,
@@ -192,6 +216,7 @@ export function App() {
 				>
 					?
 				</button>
+				<ZoneButton utc={zone.utc} onToggle={toggleZone} />
 				<ThemeButton />
 			</header>
 			{outage && <OutageBanner outage={outage} />}

@@ -1,6 +1,6 @@
 // When an alert would have fired: the states of a rule that was evaluated at each step.
 import { type Labels, labelsAmong, type MatrixElement, tellingLabels } from "../shared/api";
-import { formatClock, type Window } from "../shared/timerange";
+import { dayOf, formatMinute, type Window } from "../shared/timerange";
 import { parseSample } from "../shared/units";
 
 export interface Firing {
@@ -72,10 +72,9 @@ export function spanText(seconds: number): string {
 
 const timesText = (n: number): string => (n === 1 ? "once" : n === 2 ? "twice" : `${n} times`);
 
-/** The clock of a time of the day before `now`, by the browser's zone. */
+/** The clock of a time of the day before `now`, in the zone that is shown. */
 function clockText(t: number, now: number): string {
-	const clock = formatClock(t);
-	return (clock.slice(0, 10) === formatClock(now).slice(0, 10) ? "" : "yesterday ") + clock.slice(11, 16);
+	return (dayOf(t) === dayOf(now) ? "" : "yesterday ") + formatMinute(t);
 }
 
 /** How often the alert would have fired, when, and for how long, in one sentence. */

@@ -10,7 +10,7 @@ import { useTheme } from "../shared/theme";
 import type { Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 import { Legend } from "./legend";
-import { DRAG_MIN_PX, type Frame, lineColor, type Plot, plotOptions } from "./plot";
+import { DRAG_MIN_PX, type Frame, lineColor, LINES_MAX, type Plot, plotOptions, zonesOf } from "./plot";
 import {
 	type Aligned,
 	alignSeries,
@@ -55,7 +55,6 @@ export interface ChartProps {
 	children?: ComponentChildren;
 }
 
-const LINES_MAX = 20;
 /** A click within this distance of a step with values selects it. */
 const CLICK_REACH_PX = 8;
 const PAGE_STEPS = 10;
@@ -171,6 +170,7 @@ function published(u: uPlot, p: Plot, { mark, step }: ChartProps, cursor: number
 		mark: mark ?? null,
 		step,
 		unit: p.unit.label,
+		zone: zonesOf(p.window),
 		yMax: u.scales.y.max,
 		cursor,
 		focused: u.series.slice(1).findIndex((s) => (s as Focusable)._focus === true),
@@ -188,6 +188,7 @@ export function Chart(props: ChartProps) {
 	const [focused, setFocused] = useState(-1);
 	const summary = useId();
 
+	const zone = zonesOf(win);
 	const stacked = Boolean(props.stacked) && matrix.length > 1;
 	const key = [matrix, unit.label, unit.factor, win.start, win.end, step, stacked];
 	const data = useMemo(
@@ -216,7 +217,7 @@ export function Chart(props: ChartProps) {
 			publish(name, null);
 			u.destroy();
 		};
-	}, [data, yMax, theme, height]);
+	}, [data, yMax, theme, height, zone]);
 	useEffect(() => plot.current?.redraw(false), [props.mark?.start, props.mark?.end]);
 	useResize(box, plot, height);
 

@@ -262,6 +262,7 @@ function Difference(p: DifferenceProps) {
 						patch={patch}
 						edit={edit}
 						edited={[next, base]}
+						grouping
 						significance={significance}
 						fixed={pinned(sides)}
 					/>

@@ -6,7 +6,7 @@ import { chartQuery, withRate } from "../query/query";
 import { findSelectors } from "../query/read";
 import { type ProfileType, resolveType } from "../shared/api";
 import { QueryError } from "../shared/notices";
-import { chooseStep, formatClock, formatDuration, type Window } from "../shared/timerange";
+import { chooseStep, formatDuration, formatSpan, type Window } from "../shared/timerange";
 import { surroundings } from "./sides";
 
 const EMPTY: never[] = [];
@@ -59,7 +59,7 @@ export function Side(props: SideProps) {
 					{title}
 				</h2>
 				<span class="faint">
-					{formatClock(win.start)} – {formatClock(win.end).slice(11)}
+					{formatSpan(win)}
 					{" · "}
 					{formatDuration(Math.round(win.end - win.start))}
 				</span>

@@ -5,6 +5,7 @@ import type { Kind } from "../query/types";
 import {
 	absolute,
 	formatDuration,
+	midnight,
 	parseDuration,
 	rangeFromParams,
 	rangeToParams,
@@ -115,11 +116,6 @@ export interface Preset {
 	patch(now: number): Patch;
 	/** Whether the address has this preset. */
 	on(get: Get): boolean;
-}
-
-function midnight(now: number): number {
-	const d = new Date(now * 1000);
-	return d.setHours(0, 0, 0, 0) / 1000;
 }
 
 const lastHour = (shift: string) => ({

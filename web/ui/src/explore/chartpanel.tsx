@@ -1,14 +1,14 @@
 // Cost over time above the results of Explore. A click opens one scrape, a drag opens a window; the
 // chart keeps its own range, so that one sees where in time the open part is.
 import { Chart } from "../chart/chart";
-import { BY_FUNCTION, type CostChart } from "../chart/costchart";
+import type { CostChart } from "../chart/costchart";
 import { comparableQuery, compareBefore, comparePoint, compareRange } from "../compare/sides";
-import { groupable } from "../query/labels";
+import { ungrouped } from "../query/edit";
+import { BY_FUNCTION } from "../query/groupby";
 import { withMatcher } from "../query/query";
-import { useLabelNames } from "../query/questions";
 import type { Kind } from "../query/types";
 import type { Labels } from "../shared/api";
-import { optionsOf, Segmented, Select } from "../shared/fields";
+import { Segmented } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { IconLeft, IconRight } from "../shared/icons";
 import { QueryError } from "../shared/notices";
@@ -31,8 +31,6 @@ import {
 export interface TimeProps {
 	query: string;
 	kind: Kind;
-	/** The label that splits the lines, "function", or "" for one line. */
-	by: string;
 	range: TimeRange;
 	/** The window of the results; also that of the chart while nothing is open. */
 	window: Window;
@@ -57,47 +55,15 @@ const DRAWINGS: [Drawing, string, string][] = [
 	["heatmap", "Heatmap", "Which series, which minutes: a cell for each profile"],
 ];
 
-/** Lines or a heatmap, and what there is a line or a row for. */
-export function ChartTools({
-	by,
-	patch,
-	drawing,
-}: Pick<TimeProps, "by" | "patch"> & { drawing: Drawing }) {
+/** Lines or a heatmap. */
+export function ChartTools({ patch, drawing }: Pick<TimeProps, "patch"> & { drawing: Drawing }) {
 	return (
-		<>
-			<Segmented
-				label="Chart"
-				value={drawing}
-				options={DRAWINGS}
-				onChange={(v) => patch({ chart: v === "lines" ? null : v })}
-			/>
-			<BySelect {...{ by, patch, drawing }} />
-		</>
-	);
-}
-
-function BySelect({
-	by,
-	patch,
-	drawing,
-}: Pick<TimeProps, "by" | "patch"> & { drawing: Drawing }) {
-	const lines = drawing === "lines";
-	const labels = useLabelNames();
-	const own = by && by !== BY_FUNCTION ? [by] : [];
-	const names = [...new Set([...own, ...groupable(labels.answer?.data ?? [])])];
-	return (
-		<Select
-			name="By"
-			label={lines ? "One line per value of" : "One row per value of"}
-			value={lines || by !== BY_FUNCTION ? by : ""}
-			onChange={(v) => patch({ by: v })}
-		>
-			<option value="">{lines ? "nothing" : "each series"}</option>
-			{lines && <option value={BY_FUNCTION}>top functions</option>}
-			<optgroup label="Labels">
-				{optionsOf(names.filter((l) => !l.startsWith("__") && l !== BY_FUNCTION))}
-			</optgroup>
-		</Select>
+		<Segmented
+			label="Chart"
+			value={drawing}
+			options={DRAWINGS}
+			onChange={(v) => patch({ chart: v === "lines" ? null : v })}
+		/>
 	);
 }
 
@@ -213,7 +179,7 @@ const HOW =
 	"click zooms out. With the keyboard: arrows move, Enter opens.";
 
 function Head(p: ChartPanelProps) {
-	const { chart, kind, by, stacked, patch } = p;
+	const { chart, kind, stacked, patch } = p;
 	return (
 		<div class="panel-head">
 			<h2>Cost over time</h2>
@@ -230,8 +196,7 @@ function Head(p: ChartPanelProps) {
 					Stacked
 				</label>
 			)}
-			{kind !== "costs" && p.at === null && <ChartTools {...{ by, patch }} drawing="lines" />}
-			{kind !== "costs" && p.at !== null && <BySelect {...{ by, patch }} drawing="lines" />}
+			{kind !== "costs" && p.at === null && <ChartTools patch={patch} drawing="lines" />}
 			<span class="faint" title={HOW}>
 				step {formatDuration(chart.step)} · click or drag to open
 			</span>
@@ -252,7 +217,7 @@ function picks({ query, kind, patch, run }: ChartPanelProps) {
 		onPick: (metric: Labels) => {
 			if (metric.function) return patch({ pick: metric.function }, true);
 			const narrow = (q: string, [l, v]: [string, string]) => withMatcher(q, l, v);
-			run(labels(metric).reduce(narrow, query));
+			run(ungrouped(labels(metric).reduce(narrow, query)));
 		},
 	};
 }

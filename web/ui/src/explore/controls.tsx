@@ -1,7 +1,8 @@
 // The controls of Explore: query, window, picker, label browser; and the error of the query.
 import { useRef } from "preact/hooks";
 import { DidYouMean } from "../query/didyoumean";
-import { alertOn, splitLimit } from "../query/edit";
+import { alertOn, groupLabels, regrouped, splitLimit } from "../query/edit";
+import { GroupBy } from "../query/groupby";
 import { LabelBrowser } from "../query/labelbrowser";
 import { parseMatch } from "../query/measured";
 import { Picker } from "../query/picker";
@@ -35,9 +36,14 @@ export interface ControlsProps {
 	times: Times;
 	at: number | null;
 	match: string;
+	/** Whether the chart is by function. */
+	functions: boolean;
+	/** Whether the query can be grouped. */
+	groups: boolean;
 	/** The label browser: null if closed, else the label that it shows, "" for none. */
 	labels: string | null;
 	run(query: string): void;
+	edit(change: (query: string) => string, also?: Patch): void;
 	patch(p: Record<string, string | null>): void;
 }
 
@@ -83,6 +89,7 @@ export function Controls(props: ControlsProps) {
 	const { labels } = props;
 	const opener = useRef<HTMLButtonElement>(null);
 	const known = types.answer?.data ?? [];
+	const group = groupLabels(query).join(", ");
 	return (
 		<section class="panel controls">
 			<div class="row">
@@ -118,7 +125,11 @@ export function Controls(props: ControlsProps) {
 					<Picker
 						selector={selector}
 						types={known}
-						onChange={(s) => run(formatSelector(s))}
+						onChange={(s) =>
+							group
+								? props.edit(() => regrouped(formatSelector(s), group), { el: "all" })
+								: run(formatSelector(s))
+						}
 					/>
 					<button
 						type="button"
@@ -130,6 +141,9 @@ export function Controls(props: ControlsProps) {
 						Labels
 						<IconDown />
 					</button>
+					{props.groups && (
+						<GroupBy query={query} functions={props.functions} onChange={props.edit} />
+					)}
 				</div>
 			</Narrow>
 			{labels !== null && (

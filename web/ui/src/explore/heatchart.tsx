@@ -1,8 +1,8 @@
 // The heatmap in place of the lines: a cell opens one profile of one row as a flame graph, and the
 // lines of that row take the heatmap's place until one goes back.
-import { BY_FUNCTION } from "../chart/costchart";
 import { HeatPanel } from "../heat/heatpanel";
 import { type HeatState, type Opening, useHeat } from "../heat/useheat";
+import { groupLabels, ungrouped } from "../query/edit";
 import type { Kind } from "../query/types";
 import type { ProfileType } from "../shared/api";
 import { absolute, contextToParams, rangeToParams } from "../shared/timerange";
@@ -12,7 +12,6 @@ export interface HeatAsk {
 	/** "" asks nothing. */
 	query: string;
 	kind: Kind;
-	by: string;
 	window: TimeProps["window"];
 	/** Null: not known. */
 	type: ProfileType | null;
@@ -21,9 +20,12 @@ export interface HeatAsk {
 	tick: number;
 }
 
-/** The rows are series or values of a label: functions of one profile are in its flame graph. */
-export const useHeatChart = ({ by, ready, query, ...ask }: HeatAsk): HeatState =>
-	useHeat({ ...ask, query, by: by === BY_FUNCTION ? "" : by, on: ready && query !== "" });
+/** The rows are series or groups: functions of one profile are in its flame graph. */
+export function useHeatChart({ ready, query, ...ask }: HeatAsk): HeatState {
+	const [label = "", ...more] = groupLabels(query);
+	const by = more.length ? "" : label;
+	return useHeat({ ...ask, query: by ? ungrouped(query) : query, by, on: ready && query !== "" });
+}
 
 /** The flame graph of what a cell shows, whatever was shown of another one. */
 const opened = (params: URLSearchParams, { query, largest }: Opening) => ({
@@ -35,7 +37,7 @@ const opened = (params: URLSearchParams, { query, largest }: Opening) => ({
 });
 
 export function HeatChart(p: TimeProps & { state: HeatState; params: URLSearchParams }) {
-	const { context, window: win, range, state, params, patch, by } = p;
+	const { context, window: win, range, state, params, patch } = p;
 	const { open, zoom } = moves(p);
 	const back = context ?? { window: win, back: range };
 	return (
@@ -43,7 +45,7 @@ export function HeatChart(p: TimeProps & { state: HeatState; params: URLSearchPa
 			state={state}
 			window={back.window}
 			mark={context ? win : null}
-			tools={<ChartTools {...{ by, patch }} drawing="heatmap" />}
+			tools={<ChartTools patch={patch} drawing="heatmap" />}
 			onOpen={(opening) => {
 				const { start, end } = opening.window;
 				patch({

@@ -1,8 +1,11 @@
 // Explore: one query, its cost over time, its flame graph and its table.
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { useCostChart } from "../chart/costchart";
+import { lineColors } from "../chart/linecolors";
 import { parseMatch } from "../query/measured";
 import { compareParts } from "../compare/sides";
+import { regrouped, ungrouped } from "../query/edit";
+import { BY_FUNCTION } from "../query/groupby";
 import { flameQuery, levelQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval, windowTimes } from "../query/questions";
 import { callArgument, findSelectors, parseSelector } from "../query/read";
@@ -18,6 +21,7 @@ import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
 import { LastGood } from "../shared/lastgood";
 import { useFirstView } from "../shared/stored";
+import { useTheme } from "../shared/theme";
 import {
 	contextFromParams,
 	instantFromParams,
@@ -43,6 +47,19 @@ function useResolved(range: TimeRange, tick: number) {
 	return useMemo(() => resolve(range, Date.now() / 1000), [key]);
 }
 
+/** The query, with the label of an old link's `by` as its group; the address is changed to it. */
+function useGrouping(params: URLSearchParams, patch: (p: Patch, replace?: boolean) => void) {
+	const [by, text] = [params.get("by") ?? "", params.get("query") ?? ""];
+	const functions = by === BY_FUNCTION;
+	const label = functions || guessKind(text) === "costs" ? "" : by;
+	const query = useMemo(() => (label ? regrouped(text, label) : text), [label, text]);
+	useEffect(() => {
+		if (by && !functions && text)
+			patch({ query, by: null, ...(label ? { el: params.get("el") ?? "all" } : {}) }, true);
+	}, [by, query]);
+	return { query, functions };
+}
+
 /** The question in the URL. */
 function useAsk(tick: number, stored: boolean) {
 	const { store, location } = useUrl();
@@ -53,13 +70,14 @@ function useAsk(tick: number, stored: boolean) {
 		(p: Record<string, string | null>, replace = false) => store.patch(p, replace),
 		[store],
 	);
+	const { query, functions } = useGrouping(params, patch);
 	return {
 		params,
 		patch,
-		query: params.get("query") ?? "",
+		query,
 		/** The query, or "" until its range is known. */
-		asked: known ? (params.get("query") ?? "") : "",
-		by: params.get("by") ?? "",
+		asked: known ? query : "",
+		functions,
 		heatmap: params.get("chart") === "heatmap",
 		refresh: params.get("refresh") ?? "off",
 		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
@@ -118,7 +136,7 @@ function Level(props: { ask: Ask; answer: Answered; types: Loaded<ProfileType[]>
 
 /** The answer, its kind, and its chart. */
 function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
-	const { asked: query, at, win, context, by } = ask;
+	const { asked: query, at, win, context, functions } = ask;
 	const interval = useScrapeInterval();
 	const chosen = levelAsk(ask, types);
 	const sent = chosen?.sent ?? (query ? flameQuery(query) : "");
@@ -136,7 +154,7 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 	const heatmap = drawn && ask.heatmap && at === null && kind !== "costs";
 	const chart = useCostChart({
 		query: drawn && !heatmap ? query : "",
-		by,
+		functions,
 		kind,
 		window: context?.window ?? win,
 		// Amounts are drawn as a rate, so the type must be known first.
@@ -147,7 +165,6 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 	const heat = useHeatChart({
 		query: heatmap ? query : "",
 		kind,
-		by,
 		window: context?.window ?? win,
 		type: resolveType(type || named, types.answer?.data ?? []),
 		ready: types.answer !== null || types.error !== null,
@@ -157,6 +174,17 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 }
 
 type Answered = ReturnType<typeof useAnswer>;
+
+/** The colours of the chart's lines, if they are the groups of the result. */
+function useLineColors({ functions }: Ask, chart: Answered["chart"], kind: Kind) {
+	const theme = useTheme();
+	const { matrix, window: win, step } = chart;
+	const same = !functions && kind !== "costs" && matrix.length > 1;
+	return useMemo(
+		() => (same ? lineColors(matrix, win, step, theme) : undefined),
+		[same, matrix, win.start, win.end, step, theme],
+	);
+}
 
 /** Runs another query, or edits the present one. */
 function useQueries({ params, patch, query, match, at, win }: Ask, again: () => void) {
@@ -196,8 +224,9 @@ function BehindCosts({ ask, isVector }: { ask: Ask; isVector: boolean }) {
 	);
 }
 
-/** The selector for the picker; null if the query is more than a selector. */
-function pickable(query: string): Selector | null {
+/** The selector for the picker; null if the query is more than a selector that may be grouped. */
+function pickable(text: string): Selector | null {
+	const query = ungrouped(text);
 	if (!query) return { name: "", matchers: [] };
 	return parseSelector(callArgument(query, "merge") ?? query);
 }
@@ -220,6 +249,7 @@ export function Explore() {
 	}, [query, types.answer, waits]);
 	useInterval(parseDuration(ask.refresh) ?? 0, again);
 	const selector = useMemo(() => pickable(query), [query]);
+	const colors = useLineColors(ask, chart, kind);
 	const stored = !types.answer || !named || named === "up" || resolveType(named, known);
 
 	return (
@@ -235,6 +265,8 @@ export function Explore() {
 				times={times}
 				labels={labelsFromParams(params)}
 				run={run}
+				edit={edit}
+				groups={at === null && kind !== "costs"}
 			/>
 
 			{waits && <FirstMinutePanel first={firstMinute} />}
@@ -279,6 +311,7 @@ export function Explore() {
 						patch={patch}
 						edit={at === null ? edit : undefined}
 						edited={[query]}
+						colors={colors}
 						fixed={fixed}
 					/>
 				)}

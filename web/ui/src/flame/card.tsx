@@ -11,6 +11,8 @@ export interface CardProps {
 	flame: Flame;
 	node: number;
 	unit: string;
+	/** Whether zooming reads what was folded. */
+	reads?: boolean;
 	/** The anchor: a point, or the upper and lower edge of a frame. */
 	x: number;
 	y: number;
@@ -155,7 +157,10 @@ export function Card(props: CardProps) {
 		>
 			<div class="card-name">{name}</div>
 			{folded ? (
-				<div class="faint">Nodes below the node limit, folded into one.</div>
+				<div class="faint">
+					Nodes below the node limit, folded into one.
+					{props.reads && " Zooming in reads them."}
+				</div>
 			) : unnamedOf(name) ? (
 				<Nameless name={name} />
 			) : (

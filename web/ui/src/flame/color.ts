@@ -48,6 +48,15 @@ export interface Palette {
 	heat: string[];
 }
 
+const HUE_STEP = 137.508; // the golden angle: neighbours in the list differ most
+
+/** The colour of the line of rank `i`; -1: of what has none of its own. */
+export function seriesColor(i: number, theme: "light" | "dark"): string {
+	if (i < 0) return theme === "dark" ? "rgb(125,135,150)" : "rgb(140,149,162)";
+	const hue = (38 + i * HUE_STEP) % 360;
+	return css(theme === "dark" ? oklch(0.76, 0.125, hue) : oklch(0.6, 0.145, hue));
+}
+
 /** Orange and blue: also those who do not tell red from green tell them apart. */
 const MORE_HUE = 58;
 const LESS_HUE = 252;

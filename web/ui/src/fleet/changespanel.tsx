@@ -5,7 +5,7 @@ import type { QueryData } from "../shared/api";
 import { useApi, useInterval } from "../shared/hooks";
 import { QueryError } from "../shared/notices";
 import { type Runtime, seconds } from "../shared/stored";
-import { formatClock } from "../shared/timerange";
+import { dayOf, formatMinute } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 import {
 	changeLink,
@@ -38,10 +38,9 @@ function useCompared(stored: boolean): Compared | Later | null {
 
 /** Hour and minute, with the day if it is not today. */
 function clock(t: number): string {
-	const text = formatClock(t);
-	return text.startsWith(formatClock(Date.now() / 1000).slice(0, 10))
-		? text.slice(11, 16)
-		: text.slice(5, 16);
+	const day = dayOf(t);
+	const minute = formatMinute(t);
+	return day === dayOf(Date.now() / 1000) ? minute : `${day.slice(5)} ${minute}`;
 }
 
 interface RowsProps {

@@ -2,7 +2,7 @@
 // frame costs the same for ten cells and for 50,000; what only changes with the answer is kept as one
 // picture, over which the pointer's cell and the selected one are outlined.
 import type { Theme } from "../shared/theme";
-import type { Window } from "../shared/timerange";
+import { type Window, zoneAt } from "../shared/timerange";
 import type { Heat } from "./cells";
 import { boxOf, fitted, type Grid, gridOf, ticksOf, timeAt, xOf } from "./grid";
 import { colorIndex, HEAT_PALETTES } from "./palette";
@@ -24,6 +24,8 @@ export interface Marks {
 
 const FONT = "11px system-ui, sans-serif";
 const FRAMES_KEPT = 400;
+/** Half of the longest text of a tick. */
+const TICK_TEXT_HALF = 28;
 const TICK_H = 4;
 
 /** What the columns cover: the first one begins a step before its time. */
@@ -165,8 +167,10 @@ export class HeatCanvas {
 			ctx.fillText(label, 0, (r + 0.5) * g.rowHeight);
 		});
 		ctx.textBaseline = "alphabetic";
-		ctx.textAlign = "center";
 		const whole = covered(heat);
+		const zone = zoneAt(whole.end);
+		if (measure(zone) < g.left - TICK_TEXT_HALF) ctx.fillText(zone, 0, bottom + TICK_H + 13);
+		ctx.textAlign = "center";
 		for (const { x, text: label } of ticksOf(g, whole)) {
 			ctx.fillRect(x, bottom, 1, TICK_H);
 			const half = measure(label) / 2;

@@ -1,6 +1,6 @@
 // The heatmap as numbers: rows by cost, one column per step, a value or a gap per cell; and in words.
 import { type Labels, labelsAmong, type MatrixElement, tellingLabels, type VectorElement } from "../shared/api";
-import { formatClock, formatDuration, type Window } from "../shared/timerange";
+import { formatClock, formatDuration, formatSpan, type Window } from "../shared/timerange";
 import { type ChartUnit, formatPercent, parseSample, share } from "../shared/units";
 import { ROWS_ASKED, ROWS_MAX } from "./ask";
 
@@ -223,14 +223,6 @@ export function moved({ rows, times, hottest }: Heat, cell: number, key: string)
 
 /* ---- words ---- */
 
-/** The zone of a time: `UTC`, `UTC+2`, `UTC-3:30`. */
-export function zoneOf(t: number): string {
-	const minutes = -new Date(t * 1000).getTimezoneOffset();
-	if (!minutes) return "UTC";
-	const [h, m] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
-	return `UTC${minutes < 0 ? "-" : "+"}${h}${m ? `:${String(m).padStart(2, "0")}` : ""}`;
-}
-
 export const valueWords = (v: number, unit: ChartUnit): string => {
 	const text = unit.format(v * unit.factor);
 	return unit.label === "cores" ? `${text} cores` : text;
@@ -238,7 +230,7 @@ export const valueWords = (v: number, unit: ChartUnit): string => {
 
 const columnWords = (heat: Heat, cell: number): string => {
 	const end = endOf(heat, cell);
-	return `${formatClock(end - heat.step)} – ${formatClock(end).slice(11)} ${zoneOf(end)}`;
+	return formatSpan({ start: end - heat.step, end });
 };
 
 export interface CellWords {

@@ -1,5 +1,5 @@
 // Where rows, columns and times are on the canvas, in CSS pixels; texts that must fit.
-import { formatTick, type Window } from "../shared/timerange";
+import { formatTick, secondsAhead, type Window } from "../shared/timerange";
 
 export interface Grid {
 	rows: number;
@@ -89,11 +89,11 @@ const TICKS = [
 ];
 const TICK_PX = 78;
 
-/** The ticks of the axis, on round local times. */
+/** The ticks of the axis, on round times of the zone that is shown. */
 export function ticksOf(g: Grid, window: Window): { x: number; text: string }[] {
 	const room = ((window.end - window.start) * TICK_PX) / g.width;
 	const every = TICKS.find((s) => s >= room) ?? TICKS[TICKS.length - 1];
-	const zone = new Date(window.start * 1000).getTimezoneOffset() * MINUTE;
+	const zone = -secondsAhead(window.start);
 	const out: { x: number; text: string }[] = [];
 	for (let t = Math.ceil((window.start - zone) / every) * every + zone; t <= window.end; t += every)
 		out.push({ x: xOf(g, window, t), text: formatTick(t, every) });

@@ -6,9 +6,11 @@ import { clean, flameQuery, insideTop, withWindow } from "./query";
 import {
 	bare,
 	type BinaryNode,
+	callArgument,
 	type CallNode,
 	childrenOf,
 	type Node,
+	parseSelector,
 	read,
 	wholeCall,
 } from "./read";
@@ -189,6 +191,18 @@ export function groupBy(query: string, label: string): string {
 export function groupLabels(query: string): string[] {
 	const merge = read(query).calls.find((c) => c.name === "merge");
 	return merge?.modifier?.word === "by" ? merge.modifier.labels : [];
+}
+
+/** The query with another grouping; as it is if it has none and gets none. */
+export const regrouped = (query: string, label: string): string =>
+	label || groupLabels(query).length ? groupBy(query, label) : query;
+
+/** The query without its group; a lone selector is one again. */
+export function ungrouped(query: string): string {
+	if (!groupLabels(query).length) return query;
+	const merged = groupBy(query, "");
+	const inner = callArgument(merged, "merge");
+	return inner && parseSelector(inner) ? inner : merged;
 }
 
 /* ---- alerts ---- */

@@ -2,7 +2,7 @@
 // for. Numbers and words; levelpanel.tsx shows them.
 import { ancestry, type Flame, FOLDED, nameOf } from "../flame/layout";
 import { isOwn, ownCosts } from "../flame/own";
-import { formatClock, type Window } from "../shared/timerange";
+import { dayOf, formatMinute, type Window } from "../shared/timerange";
 import { digits, formatNanoseconds, formatValue } from "../shared/units";
 
 /* ---- growth ---- */
@@ -98,7 +98,7 @@ const HOUR_S = 3600;
 
 export function growthWords(g: Growth | null, unit: string): string {
 	if (!g) return "Too few points to tell whether it grows.";
-	const since = g.fell ? ` since ${formatClock(g.since).slice(11, 16)}, when it fell` : "";
+	const since = g.fell ? ` since ${formatMinute(g.since)}, when it fell` : "";
 	if (g.slope === 0) return `It neither grows nor falls${since || " in this window"}.`;
 	const perHour = Math.abs(g.slope * HOUR_S);
 	const part = g.last > 0 ? `, ${digits((100 * perHour) / g.last)}% of what it is` : "";
@@ -139,7 +139,7 @@ export function limitWords(g: Growth | null, limit: number, unit: string): strin
 	if (seconds > YEAR_S) return `At this pace it reaches ${of} in more than a year.`;
 	return (
 		`At this pace it reaches ${of} in ${formatNanoseconds(seconds * 1e9)}, ` +
-		`at ${formatClock(g.end + seconds).slice(0, 16)}.`
+		`at ${dayOf(g.end + seconds)} ${formatMinute(g.end + seconds)}.`
 	);
 }
 

@@ -4,6 +4,7 @@ import { lookPatch } from "../flame/look";
 import { shortName } from "../flame/names";
 import { FlameView } from "../flame/view";
 import { groupBy } from "../query/edit";
+import { GroupBy } from "../query/groupby";
 import { hasFilter } from "../query/query";
 import { optionsOf, Segmented, Select } from "../shared/fields";
 import { IconX } from "../shared/icons";
@@ -12,7 +13,7 @@ import { QueryError } from "../shared/notices";
 import { nothingCounted } from "../shared/units";
 import { ExportMenu } from "./export";
 import { labelNames } from "./group";
-import { GroupBy } from "./groupby";
+import { GroupLegend } from "./grouplegend";
 import { Outline } from "./outline";
 import { DEFAULT_NODES, NODE_LIMITS } from "./results";
 import { Sandwich } from "./sandwich";
@@ -151,12 +152,14 @@ function Toolbar({ props, of }: Part) {
 			/>
 			{of.pick && <Picked pick={of.pick} onPick={of.onPick} />}
 			<Narrow name="More">
-				{edit && <GroupBy query={props.edited?.[0] ?? query} edit={edit} />}
+				{edit && props.grouping && (
+					<GroupBy query={props.edited?.[0] ?? query} onChange={edit} />
+				)}
 				<span class="spacer" />
 				<Summary element={element} answer={answer} flame={flame} />
 				<NodesSelect params={params} patch={patch} />
 				{props.fixed && <ShareButton fixed={props.fixed} />}
-				<ExportMenu query={query} times={times} picture={picture} />
+				<ExportMenu {...{ query, times, elements, picture }} />
 			</Narrow>
 		</div>
 	);
@@ -202,10 +205,21 @@ function Views({ props, of }: Part) {
 				<FlameView
 					{...{ flame, unit, matches, zoom, widthMode, onPick }}
 					onZoom={of.onZoom}
+					bands={of.bands}
+					reads
 					look={of.look}
 					onLook={(look) => props.patch(lookPatch(look))}
 					actions={of.actions}
-					tools={diff && <WidthTools props={props} of={of} />}
+					tools={
+						<>
+							{of.part?.reading && (
+								<span class="faint" role="status">
+									Reading this part…
+								</span>
+							)}
+							{diff && <WidthTools props={props} of={of} />}
+						</>
+					}
 				/>
 			)}
 		</div>
@@ -245,7 +259,19 @@ export function ProfileResult(props: ProfileProps) {
 	const result = (
 		<section class={props.loading ? "panel results busy" : "panel results"}>
 			<Toolbar props={props} of={of} />
+			<GroupLegend
+				groups={of.groups}
+				shown={of.all ? -1 : of.index}
+				onChange={(el) => props.patch({ el, zoom: null })}
+			/>
 			{broken && <div class="notice error">{broken}</div>}
+			{of.part?.error && <QueryError error={of.part.error} sent={props.query} />}
+			{of.part?.changed && (
+				<div class="notice" role="status">
+					The profiles are others than when this graph was read, so the zoomed part is not
+					shown in full. Run the query again.
+				</div>
+			)}
 			<UnnamedNote
 				name={selectedName(of)}
 				infos={props.answer.infos}

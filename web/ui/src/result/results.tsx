@@ -6,6 +6,7 @@ import type { Answer, QueryData, TopElement } from "../shared/api";
 import { formatValue } from "../shared/units";
 import type { Patch } from "../shared/urlstate";
 import { type Edit, FilterChips } from "./filters";
+import type { GroupColors } from "./group";
 import { ProfileResult } from "./profileresult";
 import { ShareButton } from "./share";
 import type { Significance } from "./significance";
@@ -33,6 +34,10 @@ export interface ResultsProps {
 	edited?: string[];
 	/** The verdict on a difference that the page shows itself; undefined: the result asks for it. */
 	significance?: Significance | null;
+	/** Colours of groups, if a chart above has them. */
+	colors?: GroupColors;
+	/** Whether Group by is in the toolbar; else it is above. */
+	grouping?: boolean;
 	/** The changes of the address that make it show this forever. */
 	fixed?: Patch;
 }

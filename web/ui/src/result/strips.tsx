@@ -3,7 +3,7 @@ import { useEffect, useMemo } from "preact/hooks";
 import type { MatrixElement } from "../shared/api";
 import { publish } from "../shared/debug";
 import { useApi } from "../shared/hooks";
-import { formatClock, formatDuration, trimMs, type Window } from "../shared/timerange";
+import { formatDuration, formatTime, trimMs, type Window } from "../shared/timerange";
 import { formatPercent, formatValue } from "../shared/units";
 import { apart, bars, stripQuery, stripStep } from "./blame";
 
@@ -77,7 +77,7 @@ function Strip(props: {
 						height={((v ?? 0) / top) * (H - 2)}
 					>
 						<title>
-							{formatClock(start + (i + 1) * step).slice(11)}:{" "}
+							{formatTime(start + (i + 1) * step)}:{" "}
 							{v === null ? "nothing stored" : text(v)}
 						</title>
 					</rect>

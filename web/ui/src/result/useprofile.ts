@@ -1,6 +1,7 @@
 // The state of a profile result: from the address, and derived from the answer.
 import { useCallback, useEffect, useMemo } from "preact/hooks";
 import { buildFlame, type Flame, setWidthMode, type WidthMode } from "../flame/layout";
+import { zoomSteps, zoomTo } from "../flame/subtree";
 import { lookFromParams } from "../flame/look";
 import type { FlameAction } from "../flame/menu";
 import { type Matches, search, searchName } from "../flame/search";
@@ -13,8 +14,10 @@ import { binariesIn } from "../shared/symbols";
 import { share } from "../shared/units";
 import { newAlert, oneOf } from "../shared/urlstate";
 import { type Edit, isFolded, queryActions } from "./filters";
-import { elementName, labelNames, together } from "./group";
+import { elementName, type Group, labelNames, together } from "./group";
+import { useGroups } from "./grouplegend";
 import type { ResultsProps } from "./results";
+import { type Parts, useParts } from "./useparts";
 import { useSignificance } from "./significance";
 import { useSearch } from "./toolbar";
 import { unnamedActions } from "./unnamednote";
@@ -41,17 +44,25 @@ export function useElement({ elements, params }: Pick<ProfileProps, "elements" |
 	return { element, index, all };
 }
 
-function useFlame(element: ProfileElement, widthMode: WidthMode): [Flame | null, string] {
-	const [flame, broken] = useMemo((): [Flame | null, string] => {
+/** The colour of each group by the name that it has in the graph of all together. */
+function useBands(groups: Group[], all: boolean): Map<string, string> | null {
+	const key = JSON.stringify(groups.map((g) => [g.title, g.color]));
+	return useMemo(() => {
+		if (!all) return null;
+		const labels = labelNames(groups.map((g) => g.element));
+		return new Map(groups.map((g) => [elementName(g.element.metric, labels), g.color]));
+	}, [key, all]);
+}
+
+/** The graph as it was answered. */
+function useBase(element: ProfileElement): [Flame | null, string] {
+	return useMemo((): [Flame | null, string] => {
 		try {
 			return [buildFlame(element.flamebearer), ""];
 		} catch (e) {
 			return [null, (e as Error).message];
 		}
 	}, [element]);
-	// The widths change in place, so everything that reads them depends on the mode.
-	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
-	return [flame, broken];
 }
 
 function useMatches(
@@ -182,6 +193,10 @@ function onlyValue(edit: Edit, labels: string[]): FlameAction[] {
 	];
 }
 
+/** The last step of the zoom that is in the graph; the last of all if none is known there. */
+const shownZoom = (part: Parts | null, zoom: string): string =>
+	part?.read[part.read.length - 1]?.id ?? zoomSteps(zoom).slice(-1)[0] ?? "";
+
 export type ProfileState = ReturnType<typeof useProfile>;
 
 /** Everything that a result shows, and the functions that change it. */
@@ -193,7 +208,13 @@ export function useProfile(props: ProfileProps) {
 	const searched = useSearch(params.get("search") ?? "");
 	const pick = params.get("pick") ?? "";
 	const fn = params.get("fn") ?? "";
-	const [flame, broken] = useFlame(element, widthMode);
+	const groups = useGroups(props.elements, props.colors);
+	const bands = useBands(groups, all);
+	const [base, broken] = useBase(element);
+	const part = useParts(props, { elements: props.elements, element, all }, base, params.get("zoom") ?? "");
+	const flame = part?.flame ?? null;
+	// The widths change in place, so everything that reads them depends on the mode.
+	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
 	const matches = useMatches(flame, searched.pattern, pick, widthMode);
 	const tabled = view === "both" || view === "table";
 	const top = useTop(props, element, all, tabled || fn !== "");
@@ -208,7 +229,10 @@ export function useProfile(props: ProfileProps) {
 		[patch, props.query, element.type],
 	);
 	const onOpen = useCallback((name: string) => patch({ fn: name }), [patch]);
-	const onZoom = useCallback((zoom: string) => patch({ zoom }), [patch]);
+	const onZoom = useCallback(
+		(id: string) => patch({ zoom: part ? zoomTo(part, id) : id }),
+		[patch, part?.flame, part?.read],
+	);
 	const onSearch = useCallback((s: string) => patch({ search: s, pick: null }, true), [patch]);
 	const onPick = useCallback(
 		(name: string) => patch({ pick: name === pick ? null : name }, true),
@@ -216,11 +240,13 @@ export function useProfile(props: ProfileProps) {
 	);
 	return {
 		...{ element, index, all, view, widthMode, searched, pick, fn, flame, broken, matches },
+		...{ groups, bands },
 		...{ tabled, top, bases, significance, diff, onAlert, onOpen, onZoom, onSearch, onPick },
 		// The view of one function has no level of labels.
 		actions: useActions(props, all && !fn, onAlert, onOpen),
 		idle: element.cost === 0 && element.flamebearer.levels.length < 2,
 		look: lookFromParams(params),
-		zoom: params.get("zoom") ?? "",
+		zoom: shownZoom(part, params.get("zoom") ?? ""),
+		part,
 	};
 }

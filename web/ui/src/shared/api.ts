@@ -8,6 +8,8 @@ export interface Flamebearer {
 	levels: number[][];
 	numTicks: number;
 	maxSelf: number;
+	/** The name of nodes that sum up what was left out; without it nothing was. */
+	other?: number;
 	leftTicks?: number;
 	rightTicks?: number;
 	/** With files=true: distinct files, "" first; per name its file and line, 0 where unknown. */
@@ -233,6 +235,10 @@ export function labelsAmong(metric: Labels, telling: string[]): string {
 	return formatLabels(Object.fromEntries(kept), telling.length ? "no labels" : "all");
 }
 
+/** Labels as a key, without the name. */
+export const metricKey = (m: Labels): string =>
+	JSON.stringify(Object.entries(m).filter(([k]) => k !== "__name__").sort());
+
 export const sameLabels = (a: Labels, b: Labels): boolean => {
 	const ka = Object.keys(a);
 	return ka.length === Object.keys(b).length && ka.every((k) => a[k] === b[k]);
@@ -254,6 +260,13 @@ export function shortTypeName(t: ProfileType, all: ProfileType[]): string {
 	const name = SHORT_NAMES[t.name] ?? t.name;
 	if (DEFAULT_SAMPLE[t.name] === t.sample_type || same.length === 1) return name;
 	return `${name}:${t.sample_type}`;
+}
+
+/** `cpu`, `memory alloc_space`: a type in full for people, without what its name alone means. */
+export function typeInWords(type: string): string {
+	const [name, sample = ""] = type.split(":");
+	const known = sample === name || DEFAULT_SAMPLE[name] === sample;
+	return [SHORT_NAMES[name] ?? name, known ? "" : sample].filter(Boolean).join(" ");
 }
 
 /** The query of a first visit: all CPU, or else the first type. */

@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { useNow } from "./hooks";
 import { type Outage, outages } from "./outage";
-import { formatClock } from "./timerange";
+import { formatTime } from "./timerange";
 import "./outagebanner.css";
 
 export function useOutage(): Outage | null {
@@ -23,7 +23,7 @@ export function OutageBanner({ outage }: { outage: Outage }) {
 		<div class="notice error outage">
 			<span role="alert">
 				<b>The server cannot be reached.</b>
-				{lastAnswer !== null && ` The last answer came at ${formatClock(lastAnswer).slice(11)}.`}
+				{lastAnswer !== null && ` The last answer came at ${formatTime(lastAnswer)}.`}
 			</span>
 			<span>{retryAt === null ? "Trying now…" : <Countdown at={retryAt} />}</span>
 			<button type="button" class="small" disabled={retryAt === null} onClick={outages.now}>
