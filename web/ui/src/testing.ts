@@ -34,6 +34,8 @@ export * as suggest from "./query/suggest";
 export * as symbols from "./shared/symbols";
 export * as symbolpage from "./symbols/symbols";
 export * as uploads from "./symbols/uploads";
+export * as dropped from "./source/dropped";
+export * as source from "./source/source";
 export * as syntax from "./query/syntax";
 export * as targets from "./fleet/targets";
 export * as text from "./query/text";

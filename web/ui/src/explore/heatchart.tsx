@@ -32,7 +32,7 @@ const opened = (params: URLSearchParams, { query, largest }: Opening) => ({
 	query,
 	chart: null,
 	level: largest ? "max" : null,
-	...{ match: null, zoom: null, el: null, fn: null },
+	...{ match: null, zoom: null, el: null, fn: null, src: null },
 	...(["table", "tree"].includes(params.get("view") ?? "") ? { view: null } : {}),
 });
 

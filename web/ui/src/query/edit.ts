@@ -80,17 +80,26 @@ export function halfOf(query: string, half: "callers" | "callees", name: string)
 	return onProfiles(query, (p) => `${half}(${p}, ${patternText(exactPattern(name))})`);
 }
 
+/** The cost of frames that match all of `match`, per value of the fields and labels in `by`. */
+export function framesOf(
+	query: string,
+	cost: "flat" | "cum",
+	match: Record<string, string>,
+	by: string[],
+): string {
+	const profiles = insideTop(clean(query)) ?? query;
+	const frames = Object.entries(match).map(([field, value]) => `${field}=${quote(value)}`);
+	const fields = [...new Set(by)].join(", ");
+	return onProfiles(profiles, (p) => `${cost} by (${fields}) (${p}, {${frames.join(", ")}})`);
+}
+
 /** The cost of each line of a function, per value of `labels`. */
-export function linesOf(
+export const linesOf = (
 	query: string,
 	cost: "flat" | "cum",
 	name: string,
 	labels: string[],
-): string {
-	const by = [...labels, "filename", "line"].join(", ");
-	const profiles = insideTop(clean(query)) ?? query;
-	return onProfiles(profiles, (p) => `${cost} by (${by}) (${p}, {function=${quote(name)}})`);
-}
+): string => framesOf(query, cost, { function: name }, [...labels, "filename", "line"]);
 
 export interface ActiveFilter {
 	filter: string;

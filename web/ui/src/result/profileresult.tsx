@@ -11,6 +11,8 @@ import { IconX } from "../shared/icons";
 import { Narrow } from "../shared/layout";
 import { QueryError } from "../shared/notices";
 import { nothingCounted } from "../shared/units";
+import { openSource } from "../source/source";
+import { SourceView } from "../source/view";
 import { ExportMenu } from "./export";
 import { labelNames } from "./group";
 import { GroupLegend } from "./grouplegend";
@@ -82,6 +84,7 @@ function TablePart(props: {
 	pick: string;
 	onOpen(name: string): void;
 	onAlert(name: string): void;
+	onSource(name: string): void;
 	/** Given if a flame graph is beside it. */
 	onPick?(name: string): void;
 }) {
@@ -100,6 +103,7 @@ function TablePart(props: {
 					picked={props.pick}
 					onOpen={props.onOpen}
 					onAlert={props.onAlert}
+					onSource={props.onSource}
 					onPick={props.onPick}
 					changes={significance?.changes}
 					bases={props.bases}
@@ -133,9 +137,11 @@ function Toolbar({ props, of }: Part) {
 		<div class="toolbar">
 			<Segmented
 				label="View"
-				value={fn ? ("" as View) : of.view}
+				value={fn || of.src ? ("" as View) : of.view}
 				options={VIEWS}
-				onChange={(v) => patch({ view: v === "both" ? null : v, fn: null })}
+				onChange={(v) =>
+					patch({ view: v === "both" ? null : v, fn: null, ...openSource("") })
+				}
 			/>
 			<ElementSelect
 				elements={elements}
@@ -195,6 +201,7 @@ function Views({ props, of }: Part) {
 					pick={pick}
 					onOpen={of.onOpen}
 					onAlert={of.onAlert}
+					onSource={of.onSource}
 					onPick={view === "both" ? onPick : undefined}
 				/>
 			)}
@@ -240,7 +247,22 @@ function Between({ props, of }: Part) {
 			pattern={of.searched.pattern}
 			actions={of.actions.filter((a) => a.run !== onOpen)}
 			onMove={onOpen}
+			onLine={(file, line) => of.onSource(fn, file, line)}
 			onClose={() => patch({ fn: null })}
+		/>
+	);
+}
+
+/** The file of the function named by `src`. */
+function Source({ props, of }: Part) {
+	const { query, times, asked, params, patch, elements } = props;
+	const { src: fn, element, all } = of;
+	return (
+		<SourceView
+			{...{ fn, times, asked, element, params, patch }}
+			query={all ? groupBy(query, "") : query}
+			labels={all ? [] : labelNames(elements)}
+			onFunction={(name) => patch({ fn: name, ...openSource("") })}
 		/>
 	);
 }
@@ -279,6 +301,8 @@ export function ProfileResult(props: ProfileProps) {
 			/>
 			{idle ? (
 				<div class="empty">{whyIdle(props.query, of)}</div>
+			) : of.src ? (
+				<Source props={props} of={of} />
 			) : of.fn ? (
 				<Between props={props} of={of} />
 			) : (

@@ -2,7 +2,8 @@
 import { useMemo } from "preact/hooks";
 import { FunctionName } from "../flame/functionname";
 import type { TopElement, TopRow, VectorElement } from "../shared/api";
-import { IconBell, IconMark } from "../shared/icons";
+import { IconBell, IconCode, IconMark } from "../shared/icons";
+import { unnamedOf } from "../shared/symbols";
 import { type Column, Table } from "../shared/table";
 import {
 	formatPercent,
@@ -28,15 +29,17 @@ export interface TopTableProps {
 	onPick?(name: string): void;
 	/** Begins an alert on a function. */
 	onAlert?(name: string): void;
+	/** Shows a function's file with the cost of each line. */
+	onSource?(name: string): void;
 	/** In a difference: how each function's share changed. */
 	changes?: Map<string, Change>;
 	/** In a difference: the base's costs, null while unknown. */
 	bases?: Bases | null;
 }
 
-type Highlight = Pick<TopTableProps, "picked" | "onPick" | "onAlert">;
+type Highlight = Pick<TopTableProps, "picked" | "onPick" | "onAlert" | "onSource">;
 
-function nameColumn({ picked, onPick, onAlert }: Highlight): Column<TopRow> {
+function nameColumn({ picked, onPick, onAlert, onSource }: Highlight): Column<TopRow> {
 	/** A button in the row, which is a button of its own. */
 	const does = (run: (name: string) => void, name: string) => (e: Event) => {
 		e.stopPropagation();
@@ -67,6 +70,18 @@ function nameColumn({ picked, onPick, onAlert }: Highlight): Column<TopRow> {
 			<IconBell />
 		</button>
 	);
+	const source = (name: string) => (
+		<button
+			type="button"
+			class="quiet"
+			tabIndex={-1}
+			title="Source: lines with their cost"
+			aria-label="Source: lines with their cost"
+			onClick={does(onSource!, name)}
+		>
+			<IconCode />
+		</button>
+	);
 	return {
 		key: "function",
 		title: "Function",
@@ -74,6 +89,7 @@ function nameColumn({ picked, onPick, onAlert }: Highlight): Column<TopRow> {
 		cell: (r) => (
 			<span class="fn-cell">
 				<FunctionName name={r.function} />
+				{onSource && !isFolded(r.function) && !unnamedOf(r.function) && source(r.function)}
 				{onAlert && r.function && !isFolded(r.function) && alert(r.function)}
 				{onPick && mark(r.function)}
 			</span>
@@ -216,13 +232,14 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 }
 
 export function TopTable(props: TopTableProps) {
-	const { element, diff, filter, picked, onOpen, onPick, onAlert, changes, bases = null } = props;
+	const { element, diff, filter, picked, onOpen, changes, bases = null } = props;
+	const { onPick, onAlert, onSource } = props;
 	const columns = useMemo(
 		() =>
 			diff
-				? diffColumns(element.unit, element.rows, { picked, onPick, onAlert }, changes, bases)
-				: plainColumns(element.unit, { picked, onPick, onAlert }),
-		[element, diff, picked, onPick, onAlert, changes, bases],
+				? diffColumns(element.unit, element.rows, { picked, onPick, onAlert, onSource }, changes, bases)
+				: plainColumns(element.unit, { picked, onPick, onAlert, onSource }),
+		[element, diff, picked, onPick, onAlert, onSource, changes, bases],
 	);
 	return (
 		<Table

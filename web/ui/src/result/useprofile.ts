@@ -10,9 +10,10 @@ import { tableQuery, withMatcher } from "../query/query";
 import { type ProfileElement, type QueryData, sameLabels, type TopElement, type TopRow } from "../shared/api";
 import { publish } from "../shared/debug";
 import { type Loaded, useApi, useUrl } from "../shared/hooks";
-import { binariesIn } from "../shared/symbols";
+import { binariesIn, unnamedOf } from "../shared/symbols";
 import { share } from "../shared/units";
 import { newAlert, oneOf } from "../shared/urlstate";
+import { openSource } from "../source/source";
 import { type Edit, isFolded, queryActions } from "./filters";
 import { elementName, type Group, labelNames, together } from "./group";
 import { useGroups } from "./grouplegend";
@@ -147,6 +148,7 @@ function useActions(
 	all: boolean,
 	onAlert: (name: string) => void,
 	onOpen: (name: string) => void,
+	onSource: (name: string) => void,
 ) {
 	const { edit, times, elements } = props;
 	const { store } = useUrl();
@@ -162,6 +164,12 @@ function useActions(
 			when,
 			run: onOpen,
 		};
+		const source: FlameAction = {
+			label: "Source: lines with their cost",
+			hint: "Its file with the cost of each line beside the code",
+			when: (name, stack) => when(name, stack) && !unnamedOf(name),
+			run: onSource,
+		};
 		const alert: FlameAction = {
 			label: "Alert when it costs more",
 			hint: "Its cost over the past day with a limit, and the rule as text",
@@ -172,8 +180,8 @@ function useActions(
 			? [...queryActions(edit, when), ...(all ? onlyValue(edit, labels) : [])]
 			: [];
 		const symbols = unnamedActions(binariesIn(props.answer.infos), Number(times.start), store);
-		return [...symbols, sandwich, alert, ...own];
-	}, [edit, times.start, all, labels, onAlert, onOpen, props.answer]);
+		return [...symbols, sandwich, source, alert, ...own];
+	}, [edit, times.start, all, labels, onAlert, onOpen, onSource, props.answer]);
 }
 
 /** The menu entry of a value of a label, if the first level of the graph are such values. */
@@ -208,6 +216,7 @@ export function useProfile(props: ProfileProps) {
 	const searched = useSearch(params.get("search") ?? "");
 	const pick = params.get("pick") ?? "";
 	const fn = params.get("fn") ?? "";
+	const src = params.get("src") ?? "";
 	const groups = useGroups(props.elements, props.colors);
 	const bands = useBands(groups, all);
 	const [base, broken] = useBase(element);
@@ -229,6 +238,10 @@ export function useProfile(props: ProfileProps) {
 		[patch, props.query, element.type],
 	);
 	const onOpen = useCallback((name: string) => patch({ fn: name }), [patch]);
+	const onSource = useCallback(
+		(name: string, file?: string, line?: number) => patch(openSource(name, file, line)),
+		[patch],
+	);
 	const onZoom = useCallback(
 		(id: string) => patch({ zoom: part ? zoomTo(part, id) : id }),
 		[patch, part?.flame, part?.read],
@@ -239,11 +252,11 @@ export function useProfile(props: ProfileProps) {
 		[patch, pick],
 	);
 	return {
-		...{ element, index, all, view, widthMode, searched, pick, fn, flame, broken, matches },
+		...{ element, index, all, view, widthMode, searched, pick, fn, src, flame, broken, matches },
 		...{ groups, bands },
-		...{ tabled, top, bases, significance, diff, onAlert, onOpen, onZoom, onSearch, onPick },
+		...{ tabled, top, bases, significance, diff, onAlert, onOpen, onSource, onZoom, onSearch, onPick },
 		// The view of one function has no level of labels.
-		actions: useActions(props, all && !fn, onAlert, onOpen),
+		actions: useActions(props, all && !fn, onAlert, onOpen, onSource),
 		idle: element.cost === 0 && element.flamebearer.levels.length < 2,
 		look: lookFromParams(params),
 		zoom: shownZoom(part, params.get("zoom") ?? ""),

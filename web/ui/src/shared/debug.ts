@@ -14,6 +14,7 @@
 //   __epi.totals()     {base, new, change, factor}: what Compare says of both sides
 //   __epi.verdict()    which function the verdict on a difference names, and why
 //   __epi.strips()     {base, new, step, top}: its share per step on both sides
+//   __epi.source()     the lines of the source view: line, flat, cum, text (null: not known), own (of the function)
 //   __epi.level()      {growth, rows, points}: how a level grows, and who holds it
 // The page itself does not read it.
 
@@ -42,6 +43,7 @@ export function installDebug(win: Window): void {
 		totals: () => read("totals"),
 		verdict: () => read("verdict"),
 		strips: () => read("strips"),
+		source: () => read("source"),
 		level: () => read("level"),
 	});
 	Object.defineProperty(win, "__epi", { value: hook, writable: false });

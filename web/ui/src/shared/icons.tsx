@@ -42,6 +42,7 @@ export const IconBell = icon(
 export const IconMark = icon(
 	"M8 13.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11ZM8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
 );
+export const IconCode = icon("M5.5 4 1.8 8l3.7 4M10.5 4l3.7 4-3.7 4");
 export const IconLink = icon(
 	"M6.5 9.5l3-3M7.2 4.6l1.3-1.3a2.9 2.9 0 0 1 4.2 4.2l-1.3 1.3" +
 		"M8.8 11.4l-1.3 1.3a2.9 2.9 0 0 1-4.2-4.2l1.3-1.3",
