@@ -99,7 +99,7 @@ uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/fo
 uses_web/profefe := base base/net proto scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
 uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service \
 	web/http web/router web/pyroscope web/push
-uses_web/api := base base/gzip scrape/config scrape/receive scrape tsdb tsdb/columns promql/syntax promql/engine promql/rules \
+uses_web/api := base base/gzip scrape/config scrape/receive scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
 	promql/rules/notify web/http web/router web/render web/push
 uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push \
 	web/profefe web/debuginfo

@@ -418,6 +418,7 @@ static enum err_code open_web(struct server *s, struct err *err)
 		.engine = s->engine,
 		.manager = s->manager,
 		.debuginfo = s->debuginfo,
+		.debuginfod = s->debuginfod,
 		.notifier = s->notifier,
 		.flags = o->flags,
 		.flags_n = o->flags_n,

@@ -73,6 +73,7 @@ struct cluster_view {
 struct config;
 struct db;
 struct debuginfo;
+struct debuginfod;
 struct engine;
 struct notifier;
 struct rule_manager;
@@ -102,6 +103,7 @@ struct web_options {
 	struct engine *engine;
 	struct scrape_manager *manager;
 	struct debuginfo *debuginfo; /* symbols of native code; NULL: there are none */
+	struct debuginfod *debuginfod; /* for source code; NULL: none is asked for */
 	struct notifier *notifier; /* NULL: there are no Alertmanagers */
 	const struct flag *flags; /* for /api/v1/status/flags */
 	size_t flags_n;
