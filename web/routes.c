@@ -44,7 +44,7 @@ const struct route web_routes[] = {
 		"how many series and values labels have" },
 	{ HTTP_GET, "/api/v1/profile_types", api_profile_types, DATA, "what can be selected" },
 	{ ASK, "/api/v1/links", api_links, DATA, "samples that were taken while spans ran" },
-	{ HTTP_GET, "/api/v1/source", api_source, DATA | ROUTE_CHANGES,
+	{ HTTP_GET, "/api/v1/source", api_source, DATA,
 		"a file of source code, from a debuginfod server" },
 	{ HTTP_GET, "/api/v1/source_links", api_source_links, API, "links to source code" },
 	{ HTTP_GET, "/api/v1/targets", api_targets, API, "targets and their last scrape" },

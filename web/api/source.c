@@ -2,13 +2,14 @@
  * Source code: a file as debuginfod servers have it, and the link to where a person sees it.
  *
  * The first is off unless a server of the section `debuginfod` has `source: true`; the second only
- * fills the templates of `source_links` in. A page of another site cannot make this server ask
- * others: the route is one of those that change something.
+ * fills the templates of `source_links` in. Nothing is changed here, but other servers are asked, so
+ * a page of another site is refused as if something were.
  */
 #include "scrape/config/config.h"
 #include "scrape/debuginfod/debuginfod.h"
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
+#include "web/router/origin.h"
 
 #define LABEL_PREFIX "label."
 #define CACHED "private, max-age=3600" /* of a build: its code stays as it is */
@@ -39,6 +40,12 @@ void api_source(struct web *w, struct http_in *in, struct http_out *out)
 	struct err err;
 	enum err_code rc;
 
+	if (origin_is_foreign(in, str_of(w->own_origin))) {
+		api_error(out, 403, "forbidden",
+			"asked by a page of another site: source code is fetched for this server's own pages and "
+			"for programs");
+		return;
+	}
 	if (w->o.debuginfod)
 		rc = debuginfod_source(w->o.debuginfod, &wanted, &in->canceled, &in->arena, &text, &err);
 	else
