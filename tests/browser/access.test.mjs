@@ -145,6 +145,8 @@ const SCREENS = [
 	["Explore, top functions", on({ by: "function", stack: "1" }), flameReady],
 	["Explore, a function", on({ fn: "main.serve" }), (page) =>
 		page.waitForFunction(() => window.__epi?.flame("callees")?.nodes.length > 1)],
+	["Explore, lines of a function", on({ src: "main.serve" }), (page) =>
+		page.waitForFunction(() => window.__epi?.source()?.length > 0)],
 	["Explore, a level", explore({ query: 'heap{job="shop"}', ...W, limit: "8GiB" }), flameReady],
 	["Explore, costs", explore({ query: `flat(merge(${QUERY}))`, ...W }), rows],
 	["Explore, a wrong query", explore({ query: "cpu{", ...W }), (page) =>

@@ -4,6 +4,7 @@ import { useRef, useState } from "preact/hooks";
 import { Select } from "../shared/fields";
 import { useDrop } from "../shared/hooks";
 import { dropped, type Dropped, FILES_MAX, matching, ofDrop, ofInput } from "./dropped";
+import { isServed } from "./source";
 import type { SourceState } from "./usesource";
 
 const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
@@ -74,8 +75,8 @@ function WhyNotFetched({ of }: { of: SourceState }) {
 				section <code>debuginfod</code> allows it.
 			</>
 		);
-	if (!build?.id)
-		return <>Profiles name no build id for this file, so debuginfod cannot be asked.</>;
+	if (!isServed(of.place, build))
+		return <>debuginfod is asked by GNU build ids and whole paths, which profiles do not name here.</>;
 	return <>debuginfod: {fetched.error ? fetched.error.detail : "no answer yet"}.</>;
 }
 

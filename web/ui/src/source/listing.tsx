@@ -6,7 +6,7 @@ import { useRows } from "../shared/rows";
 import { formatSigned, formatValue, trend } from "../shared/units";
 import { firstRow, lineUrl, nextCost, type Row, TAB_WIDTH, widthOf } from "./source";
 
-const ROW_H = 20;
+const ROW_H = 24; // as high as a target of a press must be
 
 export interface ListingHandle {
 	/** Moves to the next line that costs something. */

@@ -76,6 +76,10 @@ export function placesOf(vector: VectorElement[], element: Labels, linkLabels: s
 	return out;
 }
 
+/** Whether debuginfod can be asked: it knows GNU build ids, and whole paths. */
+export const isServed = (place: Place | undefined, build: Build | undefined): boolean =>
+	!!place && place.file[0] === "/" && /^([0-9a-f]{2}){1,20}$/i.test(build?.id ?? "");
+
 export interface LineCost {
 	line: number;
 	flat: number;

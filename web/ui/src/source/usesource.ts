@@ -8,6 +8,7 @@ import { type Dropped, dropped, linesOfText, matching, readLines } from "./dropp
 import {
 	type Build,
 	buildKey,
+	isServed,
 	lineCosts,
 	linkArgs,
 	type Place,
@@ -84,13 +85,18 @@ interface Fetched {
 
 /** The text that the server gets from debuginfod, where no file is here. */
 function useFetched(settings: SourceSettings, wanted: boolean, place?: Place, build?: Build) {
-	const ask = wanted && settings.debuginfod && place && build?.id;
+	const ask = wanted && settings.debuginfod && isServed(place, build);
 	const args = { build_id: build?.id, path: place?.file, binary: build?.mapping };
 	const key = ask ? JSON.stringify(args) : null;
 	const loaded: Loaded<Fetched> = useApi<Fetched>(key, "source", args);
 	const data = key !== null && loaded.key === key ? loaded.answer?.data : undefined;
 	const lines = useMemo(() => (data ? linesOfText(data.text) : null), [data]);
-	return { lines, server: data?.server ?? "", loading: key !== null && loaded.loading && !data, error: key ? loaded.error : null };
+	return {
+		lines,
+		server: data?.server ?? "",
+		loading: key !== null && loaded.loading && !data,
+		error: key ? loaded.error : null,
+	};
 }
 
 /** The address of the file's code, with `${line}` in it; "" if no link fits. */
