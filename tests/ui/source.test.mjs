@@ -140,6 +140,8 @@ test("links: arguments, lines", () => {
 		"label.service_git_ref": "v1",
 	});
 	assert.equal(source.lineUrl("https://h/a#L${line}-L${line}", 7), "https://h/a#L7-L7");
+	assert.equal(source.hostOf("https://git.example:8443/a#L${line}"), "git.example:8443");
+	assert.equal(source.hostOf("https://a%20b/c"), "");
 });
 
 test("the parameters of the view", () => {

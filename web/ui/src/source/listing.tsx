@@ -19,6 +19,8 @@ export interface ListingProps {
 	diff: boolean;
 	/** The line that is marked; 0: none. */
 	line: number;
+	/** Whenever it changes, the listing goes to its first row; a refresh leaves it where it is. */
+	begin: string;
 	/** The address of a line's code; "": none. */
 	url: string;
 	/** Names it for screen readers. */
@@ -99,7 +101,7 @@ export function Listing(props: ListingProps) {
 		at.current = index;
 		if (index >= 0) view.center(index);
 	};
-	useEffect(() => toRow(firstRow(rows, line)), [rows, line]);
+	useEffect(() => toRow(firstRow(rows, line)), [props.begin]);
 	useImperativeHandle(props.handle, () => ({ next: (step) => toRow(nextCost(rows, at.current, step)) }), [rows]);
 	useEffect(() => {
 		publish("source", () => rows);

@@ -177,6 +177,15 @@ const LINE = "${line}";
 /** The link of a line; the server leaves `${line}` in. */
 export const lineUrl = (url: string, line: number): string => url.split(LINE).join(String(line));
 
+/** Whose page it is; "" if the address is none. */
+export function hostOf(url: string): string {
+	try {
+		return new URL(url).host;
+	} catch {
+		return "";
+	}
+}
+
 /** The parameters of the question for a link. */
 export const linkArgs = (path: string, labels: Labels): Record<string, string> => ({
 	path,

@@ -8,6 +8,7 @@ import { type Dropped, dropped, linesOfText, matching, readLines } from "./dropp
 import {
 	type Build,
 	buildKey,
+	hostOf,
 	isServed,
 	lineCosts,
 	linkArgs,
@@ -104,7 +105,8 @@ function useLink(settings: SourceSettings, place?: Place, labels: Labels = {}): 
 	const args = place && settings.links > 0 ? linkArgs(place.file, labels) : null;
 	const key = args && JSON.stringify(args);
 	const loaded = useApi<SourceSettings>(key, "source_links", args ?? {});
-	return (key !== null && loaded.key === key && loaded.answer?.data.url) || "";
+	const url = (key !== null && loaded.key === key && loaded.answer?.data.url) || "";
+	return hostOf(url) ? url : "";
 }
 
 /** What the server may be asked for; null until that is known. */

@@ -8,7 +8,7 @@ import { QueryError } from "../shared/notices";
 import { formatPercent, share } from "../shared/units";
 import { NoText, TextFrom, useFiles } from "./filearea";
 import { Listing, type ListingHandle } from "./listing";
-import { buildKey, lineUrl, openSource, otherVersion, shortBuild } from "./source";
+import { buildKey, hostOf, lineUrl, openSource, otherVersion, shortBuild } from "./source";
 import { type SourceProps, type SourceState, useSource } from "./usesource";
 import "./source.css";
 
@@ -92,7 +92,7 @@ function Head({ props, of }: Part) {
 							rel="noopener noreferrer"
 							title={link}
 						>
-							Open at {new URL(link).host}
+							Open at {hostOf(link)}
 						</a>
 					)}
 					<FileSelect props={props} of={of} />
@@ -148,6 +148,7 @@ function File({ props, of }: Part) {
 	const handle = useRef<ListingHandle>(null);
 	const files = useFiles(place.file);
 	const { rows, lines } = of;
+	const line = Number(props.params.get("line")) || 0;
 	const waiting = of.fetched.loading && !lines;
 	return (
 		<div class={files.over ? "source-body over" : "source-body"}>
@@ -179,7 +180,8 @@ function File({ props, of }: Part) {
 					rows={rows}
 					unit={props.element.unit}
 					diff={props.element.flamebearer.format === "double"}
-					line={Number(props.params.get("line")) || 0}
+					line={line}
+					begin={JSON.stringify([props.fn, line, of.chosen && buildKey(of.chosen), lines && of.file.file?.path])}
 					url={of.link}
 					label={`Lines of ${place.file}`}
 					handle={handle}
@@ -203,7 +205,7 @@ export function SourceView(props: SourceProps) {
 			) : (
 				<div class="empty">
 					{of.places
-						? "Profiles name no file for this function. Native code gets files and lines from its debug data: see the page Symbols."
+						? "No file is known for this function here. Native code gets files and lines from its debug data: see the page Symbols."
 						: of.error
 							? ""
 							: "Loading…"}
