@@ -53,8 +53,8 @@ static enum err_code compile_labels(struct yaml_ctx *ctx, const struct yaml_node
 	enum err_code rc;
 
 	if (f->labels.n > SOURCE_LINK_LABELS_MAX)
-		return yaml_err(yaml_get(n, "labels"), err, ERR_LIMIT, "more than %u labels",
-			SOURCE_LINK_LABELS_MAX);
+		return yaml_err(
+			yaml_get(n, "labels"), err, ERR_LIMIT, "more than %u labels", SOURCE_LINK_LABELS_MAX);
 	if (!(out->labels = arena_array(ctx->arena, struct source_link_label, f->labels.n + 1)))
 		return arena_fail(ctx->arena, "configuration", err);
 	for (size_t i = 0; i < f->labels.n; i++) {

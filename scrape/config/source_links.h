@@ -7,11 +7,11 @@
  *	  labels: {service_repository: 'https://(?P<repo>github\.com/.+)'}
  *	  template: https://${repo}/blob/${service_git_ref}/${file}#L${line}
  *
- * The first link that fits counts: its `path` matches the whole path of the file, its `labels` match
- * whole values, and everything that the template names has a value: ${path}, ${line}, groups of the
+ * The first link that fits counts: its `path` matches the whole path of the file, its `labels` whole
+ * values, and everything that the template names has a value: ${path}, ${line}, groups of the
  * expressions by their names, else labels. Values are percent-encoded, but for letters, digits and
- * -._~/:@; so they cannot end the path of the URL. One that has a ".." fits no link: a browser would
- * go where the URL does not say.
+ * -._~/:@, so they cannot end the path of the URL. One that has a ".." fits no link: a browser
+ * would go where the URL does not say.
  *
  * Errors:    ERR_INVALID, ERR_LIMIT at a place in the file.
  * Ownership: strings in the configuration's arena; source_links_release frees what is compiled.

@@ -72,8 +72,8 @@ static enum err_code check_path(struct str path, struct err *err)
 		return err_set(err, ERR_INVALID,
 			"invalid parameter \"path\": the whole path of a file is expected, with a / in front");
 	if (path.len > PATH_BYTES_MAX)
-		return err_set(err, ERR_INVALID, "invalid parameter \"path\": more than %u bytes",
-			PATH_BYTES_MAX);
+		return err_set(
+			err, ERR_INVALID, "invalid parameter \"path\": more than %u bytes", PATH_BYTES_MAX);
 	for (size_t i = 0; i < path.len; i++)
 		if ((unsigned char)path.ptr[i] < ' ' || path.ptr[i] == 0x7f)
 			return err_set(
@@ -195,7 +195,8 @@ static void got(struct source_job *j, struct server *s, const struct http_respon
 		finish(j, ERR_OK);
 }
 
-/* Also the answer to X-DEBUGINFOD-MAXSIZE; not a head without end, which is the server's failure. */
+/* Also the answer to X-DEBUGINFOD-MAXSIZE; not a head without end, which is the server's failure.
+ */
 static bool is_too_large(const struct http_response *res)
 {
 	if (res->rc)
@@ -380,8 +381,8 @@ static void wait_for(struct source_job *j, const atomic_bool *canceled)
 		loop_call(j->fetcher->loop, cancel, j);
 }
 
-static enum err_code run(struct source_job *j, const atomic_bool *canceled,
-	struct debuginfod_text *out, struct err *err)
+static enum err_code run(
+	struct source_job *j, const atomic_bool *canceled, struct debuginfod_text *out, struct err *err)
 {
 	mutex_init(&j->lock);
 	cond_init(&j->changed);

@@ -2,8 +2,8 @@
  * Source code: a file as debuginfod servers have it, and the link to where a person sees it.
  *
  * The first is off unless a server of the section `debuginfod` has `source: true`; the second only
- * fills the templates of `source_links` in. Nothing is changed here, but other servers are asked, so
- * a page of another site is refused as if something were.
+ * fills the templates of `source_links` in. Nothing is changed here, but other servers are asked,
+ * so a page of another site is refused as if something were.
  */
 #include "scrape/config/config.h"
 #include "scrape/debuginfod/debuginfod.h"
@@ -42,8 +42,8 @@ void api_source(struct web *w, struct http_in *in, struct http_out *out)
 
 	if (origin_is_foreign(in, str_of(w->own_origin))) {
 		api_error(out, 403, "forbidden",
-			"asked by a page of another site: source code is fetched for this server's own pages and "
-			"for programs");
+			"asked by a page of another site: source code is fetched for this server's own "
+			"pages and for programs");
 		return;
 	}
 	if (w->o.debuginfod)
@@ -59,8 +59,8 @@ void api_source(struct web *w, struct http_in *in, struct http_out *out)
 /* ---- /api/v1/source_links ---- */
 
 /* Those that links look at; others do not matter. */
-static enum err_code read_labels(struct http_in *in, const struct source_links *links,
-	struct labels *out, struct err *err)
+static enum err_code read_labels(
+	struct http_in *in, const struct source_links *links, struct labels *out, struct err *err)
 {
 	struct labels_builder b;
 	struct str value;

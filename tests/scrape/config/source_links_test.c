@@ -15,8 +15,8 @@ static struct config *loaded(const char *text)
 }
 
 /* labels: "a=b c=d", ascending. want NULL: no link fits. */
-static void links_to(
-	const struct config *c, const char *path, const char *line, const char *labels, const char *want)
+static void links_to(const struct config *c, const char *path, const char *line, const char *labels,
+	const char *want)
 {
 	struct label v[8];
 	struct labels ls = { v, 0 };
@@ -175,7 +175,8 @@ TEST(there_are_limits)
 		buf_add_cstr(&text, "a${path}");
 	buf_add_cstr(&text, "'}]");
 	buf_add_char(&text, '\0');
-	CHECK_ERR(load(text.ptr, &c, &err), &err, ERR_LIMIT, "c.yml:1:27: template: more than 64 parts");
+	CHECK_ERR(
+		load(text.ptr, &c, &err), &err, ERR_LIMIT, "c.yml:1:27: template: more than 64 parts");
 	buf_clear(&text);
 	buf_add_cstr(&text, "source_links: [{template: 'https://h/', labels: {");
 	for (unsigned i = 0; i <= SOURCE_LINK_LABELS_MAX; i++)
@@ -193,8 +194,8 @@ TEST(templates_are_shown)
 	struct buf out = { 0 };
 
 	config_print(&out, c);
-	CHECK(str_find(buf_str(&out),
-			  STR("https://${repo}/blob/${service_git_ref}/${file}#L${line}")) > 0);
+	CHECK(str_find(buf_str(&out), STR("https://${repo}/blob/${service_git_ref}/${file}#L${line}")) >
+		0);
 	config_unref(c);
 	buf_release(&out);
 }

@@ -6,6 +6,8 @@
 
 #define A "aaaa000000000000000000000000000000000001"
 #define FILE_A "/usr/src/a.c"
+#define NO_PATH \
+	"invalid parameter \"path\": the whole path of a file is expected, with a / in front"
 
 static struct world w;
 static struct arena arena;
@@ -74,9 +76,9 @@ TEST(paths_are_made_plain)
 		{ "/..a/b..", "/..a/b.." },
 	};
 	static const struct { const char *path, *why; } refused[] = {
-		{ "", "invalid parameter \"path\": the whole path of a file is expected, with a / in front" },
-		{ "a.c", "invalid parameter \"path\": the whole path of a file is expected, with a / in front" },
-		{ "/a/", "invalid parameter \"path\": the whole path of a file is expected, with a / in front" },
+		{ "", NO_PATH },
+		{ "a.c", NO_PATH },
+		{ "/a/", NO_PATH },
 		{ "/../a.c", "invalid parameter \"path\": it leads out of /" },
 		{ "/a/../../b.c", "invalid parameter \"path\": it leads out of /" },
 		{ "/a/..", "invalid parameter \"path\": it names no file" },
@@ -182,7 +184,8 @@ TEST(a_file_may_be_too_large)
 
 TEST(a_server_that_fails_rests_and_the_error_names_it)
 {
-	static const char busy[] = "HTTP/1.1 503 Busy\r\nRetry-After: 1000\r\nContent-Length: 0\r\n\r\n";
+	static const char busy[] =
+		"HTTP/1.1 503 Busy\r\nRetry-After: 1000\r\nContent-Length: 0\r\n\r\n";
 	char want[256];
 
 	begin(1, "source: true");

@@ -90,8 +90,7 @@ TEST(links_are_made_of_path_and_labels)
 	says(w, "GET /api/v1/source_links?path=/src/a.go&label.team=b&repo=x", 200,
 		ANSWER("{" SETTINGS "}"));
 	says(w, "GET /api/v1/source_links?path=/src/a.go&line=x", 400,
-		ERROR("bad_data",
-			"invalid parameter \\\"line\\\": \\\"x\\\" is not a number from 0 on"));
+		ERROR("bad_data", "invalid parameter \\\"line\\\": \\\"x\\\" is not a number from 0 on"));
 	end(w);
 }
 
