@@ -7,8 +7,8 @@
  *	  labels: {service_repository: 'https://(?P<repo>github\.com/.+)'}
  *	  template: https://${repo}/blob/${service_git_ref}/${file}#L${line}
  *
- * The first link that fits counts: its `path` matches the whole path of the file, its `labels` whole
- * values, and everything that the template names has a value: ${path}, ${line}, groups of the
+ * The first link that fits counts: its `path` matches the whole path of the file, its `labels`
+ * whole values, and everything that the template names has a value: ${path}, ${line}, groups of the
  * expressions by their names, else labels. Values are percent-encoded, but for letters, digits and
  * -._~/:@, so they cannot end the path of the URL. One that has a ".." fits no link: a browser
  * would go where the URL does not say.
