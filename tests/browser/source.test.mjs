@@ -243,7 +243,7 @@ test("code from a debuginfod server, a build of several, and a link to each line
 	assert.equal(await page.getByText("The costs of 2 builds are added up").count(), 0);
 	// Where a text is dropped, the server is not asked.
 	const { length } = debuginfod.asked;
-	await page.getByLabel("Source files").setInputFiles({ name: "cart.c", mimeType: "text/plain", buffer: Buffer.from(CODE) });
+	await page.getByLabel("Source files", { exact: true }).setInputFiles({ name: "cart.c", mimeType: "text/plain", buffer: Buffer.from(CODE) });
 	await rowsAre(page, true);
 	assert.equal(debuginfod.asked.length, length);
 	// The browser reports the 404 itself.
