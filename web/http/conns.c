@@ -6,7 +6,9 @@
  *   BODY       the request was admitted on its head; its body must come within the body timeout.
  *   PIECES     its body comes, and a worker reads it meanwhile (web/http/intake.h): so many bytes
  *              must come within the body timeout. While the worker is slower than the client, the
- *              connection is suspended and WORKING.
+ *              connection is suspended and WORKING. In this and the next state, and in BODY, the
+ *              client's end is told anew: libmicrohttpd, told by edges, stops at a read that was
+ *              shorter than its buffer and would not see an end that came right behind the bytes.
  *   REFUSED_BODY
  *              it was not, or its worker has answered; its body is read and dropped, so that its
  *              sender reads the answer.
@@ -102,6 +104,11 @@ static int64_t patience_ns(const struct http_server *s, const struct conn *c)
 	return crowded && most > CROWDED_TIMEOUT_NS ? CROWDED_TIMEOUT_NS : most;
 }
 
+static bool reads_body(const struct conn *c)
+{
+	return c->state == CONN_BODY || c->state == CONN_PIECES || c->state == CONN_REFUSED_BODY;
+}
+
 static void watch_conn(struct http_server *s, struct conn *c, int64_t now)
 {
 	if (c->state == CONN_WORKING) {
@@ -109,6 +116,8 @@ static void watch_conn(struct http_server *s, struct conn *c, int64_t now)
 			atomic_store(&c->exchange->in.canceled, true);
 	} else if (now - c->since_ns > patience_ns(s, c)) {
 		shutdown(c->fd, SHUT_RDWR); /* libmicrohttpd notices and closes */
+	} else if (reads_body(c) && client_gone(c->fd)) {
+		shutdown(c->fd, SHUT_RD); /* one more edge; what came before can still be read */
 	}
 }
 

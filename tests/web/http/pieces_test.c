@@ -262,7 +262,7 @@ TEST(a_client_that_leaves_while_it_is_paused_cancels_the_handler)
 	struct err err;
 
 	fill(&big, BIG);
-	REQUIRE(start(&f, NS_PER_MIN));
+	REQUIRE(start(&f, NS_PER_HOUR));
 	peer_open(&p, f.port);
 	peer_send(&p, STR("POST /slow HTTP/1.1\r\nHost: x\r\nContent-Length: 30000000\r\n\r\n"));
 	s = (struct sender){ .peer = &p, .body = buf_str(&big) };
@@ -274,6 +274,24 @@ TEST(a_client_that_leaves_while_it_is_paused_cancels_the_handler)
 	thread_join(&thread);
 	peer_close(&p);
 	buf_release(&big);
+	http_server_close(f.server, NS_PER_S);
+}
+
+/* Bytes and end come together: none of them waits for the body timeout. */
+TEST(an_end_right_behind_the_bytes_is_seen)
+{
+	struct fixture f;
+	struct peer p[50];
+
+	REQUIRE(start(&f, NS_PER_HOUR));
+	for (unsigned i = 0; i < 50; i++) {
+		peer_open(&p[i], f.port);
+		peer_send(&p[i], STR(UNFINISHED));
+		shutdown(p[i].fd, SHUT_WR);
+	}
+	CHECK(WAIT_FOR(atomic_load(&f.canceled) == 50));
+	for (unsigned i = 0; i < 50; i++)
+		peer_close(&p[i]);
 	http_server_close(f.server, NS_PER_S);
 }
 
