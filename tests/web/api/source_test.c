@@ -52,7 +52,7 @@ static void says(struct web *w, const char *request, int status, const char *bod
 
 #define ANSWER(data) "{\"status\":\"success\",\"data\":" data "}\n"
 #define ERROR(type, message) \
-	"{\"status\":\"error\",\"errorType\":\"" type "\",\"error\":\"" message "\"}\n"
+	"{\"status\":\"error\",\"errorType\":\"" type "\",\"error\":\"" message "\"}"
 
 TEST(nothing_is_configured)
 {
