@@ -24,6 +24,22 @@ test("the query of a file's lines: frames that match, by the labels of the eleme
 	assert.equal(edit.linesOf("cpu", "flat", "f", []), 'flat by (filename, line) (merge(cpu), {function="f"})');
 });
 
+test("the query of a function's files keeps the labels that links need", () => {
+	assert.equal(
+		source.placesQuery("merge by (job) (cpu)", "f", ["job"], []),
+		'cum by (job, filename, line, build_id, mapping) (merge by (job) (cpu), {function="f"})',
+	);
+	assert.equal(
+		source.placesQuery('cpu{job="x"}', "f", [], ["ref", "repo"]),
+		'cum by (ref, repo, filename, line, build_id, mapping) (merge by (ref, repo) (cpu{job="x"}), {function="f"})',
+	);
+	assert.equal(
+		source.placesQuery("focus(merge by (job) (cpu), `a`) - merge by (job) (cpu offset 1h)", "f", ["job"], ["job", "ref"]),
+		"cum by (job, ref, filename, line, build_id, mapping) (focus(merge by (job, ref) (cpu), `a`) - " +
+			'merge by (job, ref) (cpu offset 1h), {function="f"})',
+	);
+});
+
 /* ---- places ---- */
 
 test("the files of a function, the costliest first, with their builds and labels", () => {

@@ -1,5 +1,6 @@
 // The costs of lines, and the file that they are in: from answers of the server to the rows of a
 // listing.
+import { framesOf, groupBy } from "../query/edit";
 import { type Labels, sameLabels, type VectorElement } from "../shared/api";
 
 /** What the server may be asked for, and which labels its links need. */
@@ -15,6 +16,16 @@ export interface SourceSettings {
 
 /** Fields of frames that tell one file of one build from another. */
 export const PLACE_FIELDS = ["filename", "line", "build_id", "mapping"];
+
+/**
+ * The question for the files of a function. What is merged has lost the labels of links, so it is
+ * merged by them too.
+ */
+export function placesQuery(query: string, fn: string, labels: string[], linkLabels: string[]): string {
+	const by = [...new Set([...labels, ...linkLabels])];
+	const profiles = linkLabels.length ? groupBy(query, by.join(", ")) : query;
+	return framesOf(profiles, "cum", { function: fn }, [...by, ...PLACE_FIELDS]);
+}
 
 export interface Build {
 	/** "": profiles name none. */

@@ -13,8 +13,8 @@ import {
 	lineCosts,
 	linkArgs,
 	type Place,
-	PLACE_FIELDS,
 	placesOf,
+	placesQuery,
 	rowsOf,
 	type SourceSettings,
 } from "./source";
@@ -130,7 +130,7 @@ export function useSource(props: SourceProps) {
 	const { fn, query, element, labels, params } = props;
 	const settings = useSettings();
 	const linkLabels = settings?.labels ?? [];
-	const asked = settings && framesOf(query, "cum", { function: fn }, [...labels, ...PLACE_FIELDS, ...linkLabels]);
+	const asked = settings && placesQuery(query, fn, labels, linkLabels);
 	const found = useCosts(props, asked);
 	const places = useMemo(
 		() => found.vector && placesOf(found.vector, element.metric, linkLabels),
