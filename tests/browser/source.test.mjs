@@ -166,6 +166,7 @@ test("from the table, in a comparison, and on a phone", async (t) => {
 	await page.setViewportSize({ width: 390, height: 900 });
 	await listing(page).waitFor();
 	assert.deepEqual(await page.evaluate(cutOff), []);
+	await page.locator(".source").scrollIntoViewIfNeeded();
 	await shot(page, "source-phone");
 	assert.deepEqual(problems, []);
 });
