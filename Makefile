@@ -25,7 +25,7 @@ SHELL := /bin/bash
 # so no two use each other. `make lint` and every link below follow this table.
 
 ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
-	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded \
+	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded proto/any \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
 	tsdb/bucket tsdb/store tsdb/remote tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
@@ -47,6 +47,7 @@ uses_proto/otlp := base proto
 uses_proto/jfr := base proto
 uses_proto/legacy := base proto
 uses_proto/folded := base proto
+uses_proto/any := base base/gzip proto proto/jfr proto/legacy proto/folded
 uses_discovery/sources := base base/yaml base/net
 uses_discovery/kubernetes := base base/yaml base/net discovery/sources
 uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes
