@@ -1,12 +1,14 @@
 #include "proto/any/any.h"
 
 #include "base/gzip/gzip.h"
+#include "base/gzip/zstd.h"
 #include "proto/folded/folded.h"
 #include "proto/jfr/jfr.h"
 #include "proto/legacy/legacy.h"
 
 #define LOOKED_AT_BYTES 512u
 #define SPEEDSCOPE_LABEL "profile" /* of samples, where the file has several profiles */
+#define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
 #define JFR_RATE_HZ 100u /* if the recording does not say: 10 ms, as async-profiler's default */
 
 static const char *const format_names[ANY_FORMATS] = {
@@ -254,6 +256,10 @@ static enum err_code take_pprof(struct arena *a, struct str raw, struct str file
 
 	limits.body_bytes_max = limits.raw_bytes_max;
 	rc = legacy_decode_any(a, raw, &limits, any, err);
+	if (!rc && !any->is_legacy && !any->profile->types_n) {
+		any->profile = NULL; /* text may be read as fields that nobody knows */
+		return err_set(err, ERR_INVALID, "the profile has no sample types");
+	}
 	out->format = any->is_legacy ? ANY_LEGACY : ANY_PPROF;
 	if (rc || (rc = one(a, out, err)))
 		return rc;
@@ -280,12 +286,16 @@ enum err_code any_decode(
 {
 	struct legacy_any any = { 0 };
 	struct str raw = body;
-	enum err_code rc;
+	enum err_code rc = ERR_OK;
 
 	*out = (struct any_file){ 0 };
 	if (!body.len)
 		return err_set(err, ERR_INVALID, "the file is empty");
-	if (gzip_is(body) && (rc = gzip_inflate(a, body, "file", ANY_BYTES_MAX, &raw, err)))
+	if (gzip_is(body))
+		rc = gzip_inflate(a, body, "file", ANY_BYTES_MAX, &raw, err);
+	else if (str_has_prefix(body, STR(ZSTD_MAGIC)))
+		rc = zstd_inflate(a, body, "file", ANY_BYTES_MAX, &raw, err);
+	if (rc)
 		return rc;
 	if (raw.len > ANY_BYTES_MAX)
 		return err_set(
