@@ -162,18 +162,14 @@ static void print_types(const struct open_file *f, struct buf *out)
 static enum err_code choose_default(
 	struct eval *ev, const struct open_file *f, struct column *out, struct err *err)
 {
-	uint32_t at = 0;
-	const struct any_profile *p;
+	const struct any_profile *p = any_default(&f->any);
 	struct profile_type *types;
 
-	for (uint32_t i = 0; i < f->any.n && !at; i++)
-		at = str_is(f->any.v[i].name, "process_cpu") ? i : 0;
-	p = &f->any.v[at];
 	if (!(types = arena_array(ev->arena, struct profile_type, p->pprof->types_n)))
 		return eval_nomem(ev, err);
 	for (uint32_t i = 0; i < p->pprof->types_n; i++)
 		types[i] = type_of(p, i);
-	*out = (struct column){ .profile = p, .ids = &f->ids[at] };
+	*out = (struct column){ .profile = p, .ids = &f->ids[p - f->any.v] };
 	out->at = (uint32_t)type_default(
 		types, p->pprof->types_n, p->pprof->strings[p->pprof->default_sample_type]);
 	out->type = types[out->at];

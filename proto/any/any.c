@@ -24,6 +24,14 @@ const char *any_format_name(enum any_format f)
 	return format_names[f];
 }
 
+const struct any_profile *any_default(const struct any_file *f)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		if (str_is(f->v[i].name, "process_cpu"))
+			return &f->v[i];
+	return &f->v[0];
+}
+
 /* ---- names ---- */
 
 static bool has_type(const struct pprof *p, const char *type)

@@ -41,6 +41,9 @@ struct any_file {
 
 const char *any_format_name(enum any_format f); /* "pprof", "folded stacks", "JFR" ... */
 
+/* The one that is meant where only one can be: the CPU profile, else the first. */
+const struct any_profile *any_default(const struct any_file *f);
+
 /* file_name: tells block and mutex profiles apart, which look the same; may be empty. */
 MUST_CHECK enum err_code any_decode(
 	struct arena *a, struct str body, struct str file_name, struct any_file *out, struct err *err);
