@@ -5,6 +5,7 @@ import { findSelectors } from "../query/read";
 import { guessKind } from "../query/types";
 import { type ProfileType, resolveType, shortTypeName } from "../shared/api";
 import { formatDuration } from "../shared/timerange";
+import type { Patch } from "../shared/urlstate";
 
 export interface FileType {
 	type: string;
@@ -121,7 +122,11 @@ interface Queries {
  * What Compare shows once files were opened there. One file is the new side: against the file that was
  * there, else against what is stored of its type.
  */
-export function openedSides(opened: Opened[], { next, base }: Queries, stored: ProfileType[]) {
+export function openedSides(
+	opened: Opened[],
+	{ next, base }: Queries,
+	stored: ProfileType[],
+): Patch {
 	if (opened.length > 1) return { ...compareFiles(opened), norm: null };
 	const [{ name, contents }] = opened;
 	const file = fileQuery(name);
