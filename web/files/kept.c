@@ -350,8 +350,11 @@ static enum err_code new_id(char id[KEPT_ID_BYTES + 1], struct err *err)
 static enum err_code check_disk(const struct kept *k, uint64_t bytes, struct err *err)
 {
 	uint64_t free_bytes;
-	enum err_code rc = k->o.fs->ops->free_bytes(k->o.fs, k->dir, &free_bytes, err);
+	enum err_code rc;
 
+	if (!k->o.free_bytes_min)
+		return ERR_OK;
+	rc = k->o.fs->ops->free_bytes(k->o.fs, k->dir, &free_bytes, err);
 	if (rc || free_bytes >= k->o.free_bytes_min + bytes)
 		return rc;
 	return err_set(err, ERR_UNAVAILABLE,

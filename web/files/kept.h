@@ -28,7 +28,7 @@ struct kept_options {
 	const char *dir; /* made when the first file is kept */
 	uint64_t bytes_max; /* of all; --storage.files.max-size */
 	int64_t time_max_ns; /* of one; --storage.files.max-time */
-	uint64_t free_bytes_min; /* on the disk, beside the file; --storage.tsdb.free-reserve */
+	uint64_t free_bytes_min; /* on the disk, beside the file; 0: not looked at */
 };
 
 struct kept_file {

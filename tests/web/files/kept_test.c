@@ -125,7 +125,8 @@ TEST(what_is_full_refuses)
 	CHECK_STR(str_of(v[0].name), "early");
 	CHECK_STR(str_of(v[1].name), "late");
 	/* Nothing went for it, and there is room again when something is over. */
-	REQUIRE_OK(kept_put(w.k, STR("c"), BYTES, LONG, NOW + LONG - NS_PER_DAY, &f, &w.err), &w.err);
+	REQUIRE_OK(
+		kept_put(w.k, STR("c"), BYTES, NS_PER_DAY, NOW + LONG - NS_PER_DAY, &f, &w.err), &w.err);
 	end(&w);
 }
 
@@ -192,7 +193,7 @@ TEST(a_crash_leaves_all_or_nothing)
 		struct str bytes;
 		size_t n;
 
-		REQUIRE(make(&w) && again(&w, &failing.fs, 1000));
+		REQUIRE(make(&w) && !mkdir(w.dir, 0755) && again(&w, &failing.fs, 1000));
 		rc = kept_put(w.k, STR("a"), BYTES, LONG, NOW, &f, &w.err);
 		REQUIRE(again(&w, &fs_posix, 1000));
 		REQUIRE_OK(kept_list(w.k, NOW, &w.a, &v, &n, &w.err), &w.err);
