@@ -521,8 +521,8 @@ enum err_code server_open(
 	if (o->sandbox)
 		limits_files(o->data_dir, /* no thread has been started yet */
 			s->checked && s->checked->bucket.present ? o->bucket_cache_path : NULL);
-	if ((rc = open_storage(s, err)) || (rc = open_debuginfo(s, err)) ||
-		(rc = open_files(s, err)) || (rc = open_engine(s, err)) || (rc = open_debuginfod(s, err)))
+	if ((rc = open_storage(s, err)) || (rc = open_debuginfo(s, err)) || (rc = open_files(s, err)) ||
+		(rc = open_engine(s, err)) || (rc = open_debuginfod(s, err)))
 		goto fail;
 	if ((rc = notifier_open(&n, &s->notifier, err)))
 		goto fail;

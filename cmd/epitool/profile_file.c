@@ -65,8 +65,7 @@ enum err_code profile_file_decode_any(
 	struct err why;
 	enum err_code rc = ERR_INVALID;
 
-	if (!is_folded(path) &&
-		(rc = profile_file_decode(path, bytes, a, out, err)) != ERR_INVALID)
+	if (!is_folded(path) && (rc = profile_file_decode(path, bytes, a, out, err)) != ERR_INVALID)
 		return rc;
 	if (!(rc = any_decode(a, bytes, str_base_name(str_of(path)), &any, &why))) {
 		*out = any_default(&any)->pprof;

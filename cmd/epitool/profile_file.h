@@ -14,8 +14,8 @@ MUST_CHECK enum err_code profile_file_read(const char *path, struct buf *bytes, 
 MUST_CHECK enum err_code profile_file_decode(
 	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err);
 /*
- * The same, and all that proto/any reads. A name that ends in .folded or .collapsed announces folded
- * text. Of a recording of Java it is the CPU profile, else the first one.
+ * The same, and all that proto/any reads. A name that ends in .folded or .collapsed announces
+ * folded text. Of a recording of Java it is the CPU profile, else the first one.
  */
 MUST_CHECK enum err_code profile_file_decode_any(
 	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err);

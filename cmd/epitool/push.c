@@ -2,9 +2,9 @@
 
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/profile_file.h"
-#include "proto/any/any.h"
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/times.h"
+#include "proto/any/any.h"
 
 #include <stdio.h>
 #include <stdlib.h>

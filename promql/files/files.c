@@ -29,8 +29,8 @@ struct file_set {
 	struct open_file *files;
 };
 
-enum err_code file_set_open(const struct file_finder *finder, struct budget *memory,
-	struct file_set **out, struct err *err)
+enum err_code file_set_open(
+	const struct file_finder *finder, struct budget *memory, struct file_set **out, struct err *err)
 {
 	struct file_set *s = calloc(1, sizeof(*s));
 
@@ -87,7 +87,8 @@ static enum err_code intern(
 	return ERR_OK;
 }
 
-static enum err_code read_file(struct eval *ev, struct str name, struct open_file **out, struct err *err)
+static enum err_code read_file(
+	struct eval *ev, struct str name, struct open_file **out, struct err *err)
 {
 	struct file_set *s = ev->files;
 	struct found_file found = { .name = name };

@@ -65,8 +65,8 @@ struct str any_name_guess(const struct pprof *p, struct str file_name)
 
 static bool is_level(struct str type)
 {
-	return str_has_prefix(type, STR("inuse_")) || str_has_prefix(type, STR("goroutine")) ||
-		str_is(type, "threadcreate");
+	return str_has_prefix(type, STR("inuse_")) ||
+		str_has_prefix(type, STR("goroutine")) || str_is(type, "threadcreate");
 }
 
 /* ---- one profile ---- */
@@ -174,8 +174,8 @@ static enum err_code name_type(struct arena *a, struct folded_profile *f, struct
 	*name = STR("");
 	if (!read_type(f->name, unit, part)) {
 		part[1] = str_is(unit, "nanoseconds") ? STR("time") :
-			str_is(unit, "bytes")             ? STR("space") :
-												STR("samples");
+												str_is(unit, "bytes") ? STR("space") :
+																		STR("samples");
 		part[2] = unit;
 		part[3] = part[4] = STR("");
 	} else {
@@ -185,13 +185,14 @@ static enum err_code name_type(struct arena *a, struct folded_profile *f, struct
 	if (!add_strings(a, p, part + 1, 4))
 		return arena_fail(a, "profile", err);
 	p->types[0] = (struct pprof_type){ first, first + 1 };
-	p->period_type = (struct pprof_type){ part[3].len ? first + 2 : 0, part[4].len ? first + 3 : 0 };
+	p->period_type = (struct pprof_type){ part[3].len ? first + 2 : 0,
+		part[4].len ? first + 3 : 0 };
 	return ERR_OK;
 }
 
 /* The samples of each profile get its name as a label; they are one behind the other. */
-static enum err_code label_samples(struct arena *a, const struct folded_profile *v, uint32_t n,
-	struct pprof *p, struct err *err)
+static enum err_code label_samples(
+	struct arena *a, const struct folded_profile *v, uint32_t n, struct pprof *p, struct err *err)
 {
 	struct str *names = arena_array(a, struct str, (size_t)n + 1);
 	uint32_t first = p->strings_n, sample = 0;
@@ -244,13 +245,10 @@ static enum err_code take_named(struct arena *a, enum folded_format format, stru
 		all[i] = v[i].profile;
 	}
 	p = v[0].profile;
-	if (n > 1 && ((rc = pprof_concat(a, all, n, &p, err)) ||
-			(rc = label_samples(a, v, n, p, err))))
+	if (n > 1 && ((rc = pprof_concat(a, all, n, &p, err)) || (rc = label_samples(a, v, n, p, err))))
 		return rc;
 	for (uint32_t i = 0; i < p->types_n; i++)
-		kinds[i] = n == 1                             ? kind :
-			is_level(p->strings[p->types[i].type]) ? KIND_GAUGE :
-													 KIND_DELTA;
+		kinds[i] = n == 1 ? kind : is_level(p->strings[p->types[i].type]) ? KIND_GAUGE : KIND_DELTA;
 	if ((rc = one(a, out, err)))
 		return rc;
 	return add(a, p, kinds, name, out, err);
@@ -306,8 +304,7 @@ enum err_code any_decode(
 	if (rc)
 		return rc;
 	if (raw.len > ANY_BYTES_MAX)
-		return err_set(
-			err, ERR_LIMIT, "the file has %zu bytes, limit %u", raw.len, ANY_BYTES_MAX);
+		return err_set(err, ERR_LIMIT, "the file has %zu bytes, limit %u", raw.len, ANY_BYTES_MAX);
 	if (jfr_recognized(raw))
 		return take_jfr(a, raw, out, err);
 	if (is_text(raw) && str_has_prefix(str_trim(raw), STR("{")))

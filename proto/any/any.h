@@ -17,14 +17,7 @@
 
 #define ANY_BYTES_MAX (128u << 20) /* inflated */
 
-enum any_format {
-	ANY_PPROF,
-	ANY_LEGACY,
-	ANY_FOLDED,
-	ANY_SPEEDSCOPE,
-	ANY_JFR,
-	ANY_FORMATS
-};
+enum any_format { ANY_PPROF, ANY_LEGACY, ANY_FOLDED, ANY_SPEEDSCOPE, ANY_JFR, ANY_FORMATS };
 
 struct any_profile {
 	/* As it would be scraped under: "process_cpu"; else the name of its first type. */

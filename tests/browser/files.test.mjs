@@ -136,15 +136,19 @@ test("a file is compared with production", async (t) => {
 	assert.deepEqual(problems, []);
 });
 
-test("a type is chosen, and a filter edits the query of a file", async (t) => {
+test("the query of a file is edited as any other", async (t) => {
 	const { page, problems } = await openPage(t, server.base + "explore");
-	await drop(page, { "v2.pb.gz": v2 });
-	await flameReady(page);
-	await page.goto(server.base + "explore"); // the same page: its memory is gone with it
 	await drop(page, { "a.folded": "main;f 30\nmain;g 10\n" });
 	await addressHas(page, { query: 'file("a.folded")' });
 	await flameReady(page);
 	assert.deepEqual((await names(page)).sort(), ["f", "g", "main", "total"]);
+	const text = 'ignore(file("a.folded"), "^g$")';
+	await page.getByLabel("Query", { exact: true }).fill(text);
+	await page.keyboard.press("Enter");
+	await addressHas(page, { query: text });
+	await page.waitForFunction(() => !window.__epi.flame()?.nodes.some((n) => n.name === "g"));
+	await flameReady(page);
+	assert.deepEqual((await names(page)).sort(), ["f", "main", "total"]);
 	assert.deepEqual(problems, []);
 });
 

@@ -143,8 +143,8 @@ static enum err_code check_keep(struct web *w, struct err *err)
 	if (!w->o.files)
 		return err_set(err, ERR_NOT_FOUND, "this server keeps no files");
 	if (!w->o.enable_files)
-		return err_set(err, ERR_NOT_FOUND,
-			"keeping files is disabled: start with --web.enable-files");
+		return err_set(
+			err, ERR_NOT_FOUND, "keeping files is disabled: start with --web.enable-files");
 	return ERR_OK;
 }
 
@@ -195,11 +195,11 @@ static struct str id_of(const struct http_in *in)
 	return (struct str){ in->path.ptr + PATH.len, in->path.len - PATH.len };
 }
 
-static enum err_code send_bytes(
-	struct http_in *in, struct http_out *out, const struct kept_file *f, struct str bytes, struct err *err)
+static enum err_code send_bytes(struct http_in *in, struct http_out *out, const struct kept_file *f,
+	struct str bytes, struct err *err)
 {
-	char *disposition =
-		arena_printf(&in->arena, "attachment; filename=\"%s\"", f->name); /* harmless: kept.h */
+	char *disposition = arena_printf(
+		&in->arena, "attachment; filename=\"%s\"", f->name); /* harmless: kept.h */
 
 	if (!disposition)
 		return arena_fail(&in->arena, "file", err);
@@ -210,8 +210,8 @@ static enum err_code send_bytes(
 	return buf_failed(&out->body) ? err_nomem(err, "file") : ERR_OK;
 }
 
-static enum err_code get(struct web *w, struct http_in *in, struct http_out *out, struct arena *a,
-	struct err *err)
+static enum err_code get(
+	struct web *w, struct http_in *in, struct http_out *out, struct arena *a, struct err *err)
 {
 	struct str content = http_param(in, "content"), bytes;
 	struct kept_file f;
@@ -295,8 +295,8 @@ void files_list(struct web *w, struct http_in *in, struct http_out *out)
 	json_array_end(&j);
 	write_u64(&j, "bytes", bytes);
 	write_u64(&j, "bytesMax", w->o.files ? kept_limits(w->o.files)->bytes_max : 0);
-	write_time(&j, "keepMax",
-		w->o.files && w->o.enable_files ? kept_limits(w->o.files)->time_max_ns : 0);
+	write_time(
+		&j, "keepMax", w->o.files && w->o.enable_files ? kept_limits(w->o.files)->time_max_ns : 0);
 	json_object_end(&j);
 	api_end(&j, NULL, 0, NULL, 0);
 }

@@ -24,7 +24,8 @@
 #define FILE_BYTES_MAX (64u << 20)
 
 METRIC_GAUGE(kept_bytes, "epimetheus_files_kept_bytes", "Bytes of profiles that are kept.", NULL);
-METRIC_GAUGE(kept_files, "epimetheus_files_kept", "Profiles that are kept until they expire.", NULL);
+METRIC_GAUGE(
+	kept_files, "epimetheus_files_kept", "Profiles that are kept until they expire.", NULL);
 
 struct kept {
 	struct kept_options o;
@@ -42,8 +43,8 @@ struct kept {
 
 static bool name_has(char c)
 {
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		c == '.' || c == '_' || c == '-';
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
+		c == '_' || c == '-';
 }
 
 static void set_name(struct kept_file *f, struct str name)
@@ -61,7 +62,8 @@ bool kept_is_id(struct str s)
 {
 	size_t i = 0;
 
-	while (i < s.len && ((s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] >= 'a' && s.ptr[i] <= 'f')))
+	while (
+		i < s.len && ((s.ptr[i] >= '0' && s.ptr[i] <= '9') || (s.ptr[i] >= 'a' && s.ptr[i] <= 'f')))
 		i++;
 	return i == s.len && s.len == KEPT_ID_BYTES;
 }
@@ -102,8 +104,8 @@ static bool take_number(struct str *at, unsigned base, uint64_t max, uint64_t *o
 	for (size_t i = 0; i < word.len; i++) {
 		char c = word.ptr[i];
 		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') :
-			c >= 'a' && c <= 'f'             ? (unsigned)(c - 'a') + 10 :
-											   99;
+			c >= 'a' && c <= 'f'              ? (unsigned)(c - 'a') + 10 :
+												99;
 
 		if (digit >= base)
 			return false;
@@ -282,8 +284,8 @@ static enum err_code load(struct kept *k, struct err *err)
 		if (str_has_suffix(names[i], STR(SUFFIX)) && kept_is_id(id)) {
 			rc = k->n < KEPT_FILES_MAX ? load_one(k, names[i], err) : ERR_OK;
 		} else if (str_has_suffix(names[i], STR(HALF_SUFFIX)) &&
-			(size_t)snprintf(path, sizeof(path), "%s/" STR_FMT, k->dir, STR_ARG(names[i])) <
-				sizeof(path)) {
+					   (size_t)snprintf(path, sizeof(path), "%s/" STR_FMT, k->dir,
+						   STR_ARG(names[i])) < sizeof(path)) {
 			(void)!k->o.fs->ops->unlink(k->o.fs, path, NULL);
 		}
 	}
@@ -370,8 +372,8 @@ static enum err_code check_room(const struct kept *k, uint64_t bytes, struct err
 
 	mutex_assert_held(&k->lock);
 	if (k->n >= KEPT_FILES_MAX)
-		return err_set(err, ERR_LIMIT, "%u files are kept already, which is the limit",
-			KEPT_FILES_MAX);
+		return err_set(
+			err, ERR_LIMIT, "%u files are kept already, which is the limit", KEPT_FILES_MAX);
 	if (bytes <= k->o.bytes_max && k->bytes <= k->o.bytes_max - bytes)
 		return ERR_OK;
 	for (size_t i = 0; i < k->n; i++)
@@ -417,8 +419,7 @@ static enum err_code write_one(
 	buf_add(&all, bytes.ptr, bytes.len);
 	if (buf_failed(&all))
 		rc = err_nomem(err, "file");
-	else if (!(rc = fs_mkdir_all(k->o.fs, k->dir, err)) &&
-		!(rc = check_disk(k, all.len, err)))
+	else if (!(rc = fs_mkdir_all(k->o.fs, k->dir, err)) && !(rc = check_disk(k, all.len, err)))
 		rc = fs_write_file(k->o.fs, path, buf_str(&all), err);
 	buf_release(&all);
 	return rc;
@@ -433,8 +434,8 @@ enum err_code kept_put(struct kept *k, struct str name, struct str bytes, int64_
 	if ((rc = check_time(k, keep_ns, err)) || (rc = new_id(h.file.id, err)))
 		return rc;
 	if (bytes.len > FILE_BYTES_MAX)
-		return err_set(err, ERR_LIMIT, "the file has %zu bytes, limit %u", bytes.len,
-			FILE_BYTES_MAX);
+		return err_set(
+			err, ERR_LIMIT, "the file has %zu bytes, limit %u", bytes.len, FILE_BYTES_MAX);
 	set_name(&h.file, name);
 	h.file.created_ns = now_ns / NS_PER_S * NS_PER_S;
 	h.file.expires_ns = (now_ns + keep_ns) / NS_PER_S * NS_PER_S;
@@ -453,12 +454,12 @@ enum err_code kept_put(struct kept *k, struct str name, struct str bytes, int64_
 
 static enum err_code none(struct str id, struct err *err)
 {
-	return err_set(err, ERR_NOT_FOUND, "no file %s is kept here: it was removed, or its time is over",
-		QUOTED(id));
+	return err_set(err, ERR_NOT_FOUND,
+		"no file %s is kept here: it was removed, or its time is over", QUOTED(id));
 }
 
-static enum err_code read_bytes(const struct kept *k, struct kept_file *f, struct arena *a,
-	struct str *bytes, struct err *err)
+static enum err_code read_bytes(
+	const struct kept *k, struct kept_file *f, struct arena *a, struct str *bytes, struct err *err)
 {
 	struct buf all = { 0 };
 	struct kept_head h;
@@ -501,7 +502,8 @@ enum err_code kept_get(struct kept *k, struct str id, int64_t now_ns, struct are
 	if (!there)
 		return none(id, err);
 	if (!bytes && out->damaged)
-		return err_set(err, ERR_CORRUPT, "the kept file %s/%s" SUFFIX " is damaged", k->dir, out->id);
+		return err_set(
+			err, ERR_CORRUPT, "the kept file %s/%s" SUFFIX " is damaged", k->dir, out->id);
 	if (!bytes)
 		return ERR_OK;
 	return read_bytes(k, out, a, bytes, err);

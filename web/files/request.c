@@ -67,8 +67,7 @@ enum err_code files_read_request(
 		if (!p->file_name.len)
 			in->params[in->params_n++] = (struct http_param){ p->name, p->body };
 		else if (part_of(&out->parts, p->file_name, i))
-			return err_set(
-				err, ERR_INVALID, "two files have the name %s", QUOTED(p->file_name));
+			return err_set(err, ERR_INVALID, "two files have the name %s", QUOTED(p->file_name));
 	}
 	return ERR_OK;
 }

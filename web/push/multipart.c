@@ -63,9 +63,8 @@ static enum err_code read_head(
 		if (!end)
 			break;
 	}
-	return p->name.len ?
-		ERR_OK :
-		err_set(err, ERR_INVALID, "multipart: part %zu has no name", number);
+	return p->name.len ? ERR_OK :
+						 err_set(err, ERR_INVALID, "multipart: part %zu has no name", number);
 }
 
 enum err_code multipart_parse(

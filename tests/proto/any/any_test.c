@@ -157,7 +157,8 @@ TEST(threads_of_speedscope_are_told_apart)
 {
 	const struct str body = LIT(SCHEMA FRAMES
 		"\"profiles\":[{\"type\":\"sampled\",\"name\":\"one\",\"unit\":\"none\",\"startValue\":0,"
-		"\"endValue\":3,\"samples\":[[0,1],[0]],\"weights\":[2,1]},{\"type\":\"sampled\",\"name\":\"\","
+		"\"endValue\":3,\"samples\":[[0,1],[0]],\"weights\":[2,1]},{\"type\":\"sampled\",\"name\":"
+		"\"\","
 		"\"unit\":\"none\",\"startValue\":0,\"endValue\":3,\"samples\":[[0]],\"weights\":[5]}]}");
 	struct buf got = { 0 };
 	struct any_file file;
@@ -190,7 +191,8 @@ TEST(gzip_is_taken_off_once)
 	CHECK_STR(buf_str(&got), "folded stacks samples(samples:count+)");
 	REQUIRE_OK(gzip_compress(buf_str(&once), 1, &twice, &err), &err);
 	show(&got, buf_str(&twice), "x");
-	CHECK(str_find(buf_str(&got), STR("folded")) < 0 || str_find(buf_str(&got), STR("neither")) >= 0);
+	CHECK(
+		str_find(buf_str(&got), STR("folded")) < 0 || str_find(buf_str(&got), STR("neither")) >= 0);
 	buf_release(&once);
 	buf_release(&twice);
 	buf_release(&got);

@@ -53,8 +53,8 @@ static void query(const char *body)
 #define HAS(text) \
 	do { \
 		if (!grafana_count(text)) \
-			CHECK_FAIL( \
-				"no %s in %d: " STR_FMT, text, grafana.r.status, STR_ARG(buf_str(&grafana.r.body))); \
+			CHECK_FAIL("no %s in %d: " STR_FMT, text, grafana.r.status, \
+				STR_ARG(buf_str(&grafana.r.body))); \
 	} while (0)
 
 TEST(queries_take_files)
@@ -138,7 +138,8 @@ TEST(a_file_is_looked_at_and_not_stored)
 	ask("POST /api/v1/files?name=old.folded", "", "main;f 30\nmain;g 10\n");
 	CHECK_INT(grafana.r.status, 200);
 	HAS("{\"name\":\"old.folded\",\"format\":\"folded stacks\",\"bytes\":20,\"keepMax\":2592000,"
-		"\"profiles\":[{\"name\":\"samples\",\"samples\":2,\"types\":[{\"type\":\"samples\",\"unit\":"
+		"\"profiles\":[{\"name\":\"samples\",\"samples\":2,\"types\":[{\"type\":\"samples\","
+		"\"unit\":"
 		"\"count\",\"default\":true}]}]}");
 	ask("POST /api/v1/files?name=x", "", "no cost\n");
 	CHECK_INT(grafana.r.status, 400);
@@ -178,8 +179,8 @@ TEST(a_file_is_kept)
 	HAS("\"format\":\"folded stacks\"");
 	snprintf(text, sizeof(text), "/api/v1/files/%s?content=true", id);
 	CHECK_STR(grafana_get(text), "main;f 30\nmain;g 10\n");
-	CHECK_STR(response_header(&grafana.r, "Content-Disposition"),
-		"attachment; filename=\"old.folded\"");
+	CHECK_STR(
+		response_header(&grafana.r, "Content-Disposition"), "attachment; filename=\"old.folded\"");
 	grafana_get("/api/v1/files");
 	HAS(id);
 	HAS("\"bytes\":20,\"bytesMax\":1000");

@@ -118,8 +118,9 @@ TEST(what_is_full_refuses)
 	REQUIRE_OK(kept_put(w.k, STR("late"), BYTES, LONG, NOW, &f, &w.err), &w.err);
 	REQUIRE_OK(kept_put(w.k, STR("early"), BYTES, LONG - NS_PER_DAY, NOW, &g, &w.err), &w.err);
 	CHECK_INT(kept_put(w.k, STR("c"), BYTES, LONG, NOW, &f, &w.err), ERR_LIMIT);
-	CHECK(strstr(w.err.msg, "the file has 9 bytes and 18 are kept already, limit 20 "
-							"(--storage.files.max-size); the first of them expires at 2073-"));
+	CHECK(strstr(w.err.msg,
+		"the file has 9 bytes and 18 are kept already, limit 20 "
+		"(--storage.files.max-size); the first of them expires at 2073-"));
 	REQUIRE_OK(kept_list(w.k, NOW, &w.a, &v, &n, &w.err), &w.err);
 	REQUIRE(n == 2);
 	CHECK_STR(str_of(v[0].name), "early");

@@ -124,6 +124,7 @@ export function Controls(props: ControlsProps) {
 					refresh={refresh}
 					onRefresh={(r) => patch({ refresh: r === "off" ? null : r })}
 				/>
+				<OpenFile onOpened={props.onOpened} />
 			</div>
 			<Narrow name="Type and labels">
 				<div class="row picker-row">
@@ -146,7 +147,6 @@ export function Controls(props: ControlsProps) {
 						Labels
 						<IconDown />
 					</button>
-					<OpenFile onOpened={props.onOpened} />
 					{props.groups && (
 						<GroupBy query={query} functions={props.functions} onChange={props.edit} />
 					)}
