@@ -2,6 +2,7 @@
 
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/quote.h"
 #include "promql/profiles/profiles.h"
 #include "promql/syntax/type_names.h"
@@ -230,11 +231,17 @@ static enum err_code add_cells(
 	return ERR_OK;
 }
 
+/* Files say anything: sums and differences of two such times fit. */
+static int64_t sane(int64_t ns)
+{
+	return ns > 0 && ns < TIME_MAX_NS ? ns : 0;
+}
+
 static enum err_code make_value(struct eval *ev, struct open_file *f, const struct column *c,
 	struct profile_value *out, struct err *err)
 {
 	const struct pprof *from = c->profile->pprof;
-	int64_t duration = from->duration_nanos > 0 ? from->duration_nanos : 0;
+	int64_t began = sane(from->time_nanos), duration = sane(from->duration_nanos);
 	struct part *part = arena_new(ev->arena, struct part);
 	uint32_t *header = arena_new(ev->arena, uint32_t);
 	struct labels_builder b;
@@ -249,11 +256,11 @@ static enum err_code make_value(struct eval *ev, struct open_file *f, const stru
 		.parts = part,
 		.parts_n = 1,
 		.profiles = 1,
-		.time_nanos = from->time_nanos,
+		.time_nanos = began,
 		.duration_nanos = duration,
 		.period = from->period,
-		.start_ns = from->time_nanos,
-		.end_ns = duration_sum(from->time_nanos, duration),
+		.start_ns = began,
+		.end_ns = began + duration,
 		.elapsed_ns = duration,
 		.profiled_ns = duration };
 	labels_builder_init(&b, ev->arena, (struct labels){ 0 });
