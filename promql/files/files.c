@@ -140,7 +140,7 @@ static struct profile_type type_of(const struct any_profile *p, uint32_t i)
 		.sample_unit = f->strings[f->types[i].unit],
 		.period_type = f->strings[f->period_type.type],
 		.period_unit = f->strings[f->period_type.unit],
-		.delta = p->kinds[i] == KIND_DELTA,
+		.delta = p->kinds[i] != KIND_GAUGE,
 	};
 }
 

@@ -155,7 +155,7 @@ test("the query of a file is edited as any other", async (t) => {
 test("what is no profile is refused in words; a reload says what is gone", async (t) => {
 	const { page } = await openPage(t, server.base + "explore");
 	await drop(page, { "notes.txt": "nothing to see here\n" });
-	await page.getByRole("alert").getByText("notes.txt: line 1").waitFor();
+	await page.getByRole("alert").getByText("notes.txt: folded stacks: line 1").waitFor();
 	await drop(page, { "a.folded": "main;f 30\n" });
 	await flameReady(page);
 	await page.reload();

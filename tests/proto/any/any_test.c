@@ -25,7 +25,7 @@ static void print_profile(struct buf *out, const struct any_profile *p)
 			sum += f->values[(size_t)k * f->types_n + i];
 		buf_printf(out, "%s" STR_FMT ":" STR_FMT "%s%s", i ? " " : "",
 			STR_ARG(f->strings[f->types[i].type]), STR_ARG(f->strings[f->types[i].unit]),
-			p->kinds[i] == KIND_DELTA ? "+" : "", sum ? "" : " empty");
+			p->kinds[i] != KIND_GAUGE ? "+" : "", sum ? "" : " empty");
 	}
 	buf_printf(out, ")");
 }
@@ -132,7 +132,7 @@ TEST(bytes_say_what_they_are)
 		{ LIT(""), "the file is empty" },
 		{ LIT("{\"a\": 1}"), "speedscope: $schema is not speedscope's" },
 		{ LIT("{"), "speedscope: JSON ends at byte 1: expected the end of what begins before" },
-		{ LIT("main;f 3\nno cost\n"), "line 2: " },
+		{ LIT("main;f 3\nno cost\n"), "folded stacks: line 2: " },
 		{ LIT("\0\1\2\3"), "this is neither pprof nor folded stacks, speedscope, JFR or a format "
 		  "before pprof; as pprof: " },
 		{ LIT("FLR\0"), "" },
@@ -176,7 +176,7 @@ TEST(threads_of_speedscope_are_told_apart)
 		buf_printf(&got, STR_FMT "=" STR_FMT " %d\n", STR_ARG(p->strings[l->key]),
 			STR_ARG(p->strings[l->str]), (int)p->values[i]);
 	}
-	CHECK_STR(buf_str(&got), "profile=one 2\nprofile=one 1\nprofile=unnamed 5\n");
+	CHECK_STR(buf_str(&got), "profile=one 1\nprofile=one 2\nprofile=unnamed 5\n");
 	buf_release(&got);
 	arena_release(&a);
 }
