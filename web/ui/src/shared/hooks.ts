@@ -225,3 +225,41 @@ export function useDrop(take: ((data: DataTransfer) => void) | null): boolean {
 export function useFlags(): Loaded<Record<string, string>> {
 	return useApi<Record<string, string>>("flags", "status/flags");
 }
+
+const hasFiles = (e: DragEvent): boolean => e.dataTransfer?.types.includes("Files") ?? false;
+
+/**
+ * Takes files dropped anywhere on the page, and says whether some are held over it. If `take` is null
+ * a drop does nothing: the browser would leave the page for the file.
+ */
+export function useDrop(take: ((files: File[]) => void) | null): boolean {
+	const [over, setOver] = useState(false);
+	const last = useRef(take);
+	last.current = take;
+	useEffect(() => {
+		const onOver = (e: DragEvent) => {
+			if (!hasFiles(e)) return;
+			e.preventDefault();
+			e.dataTransfer!.dropEffect = last.current ? "copy" : "none";
+			setOver(last.current !== null);
+		};
+		const onLeave = (e: DragEvent) => {
+			if (!e.relatedTarget) setOver(false); // it left the window
+		};
+		const onDrop = (e: DragEvent) => {
+			if (!hasFiles(e)) return;
+			e.preventDefault();
+			setOver(false);
+			last.current?.([...e.dataTransfer!.files]);
+		};
+		window.addEventListener("dragover", onOver);
+		window.addEventListener("dragleave", onLeave);
+		window.addEventListener("drop", onDrop);
+		return () => {
+			window.removeEventListener("dragover", onOver);
+			window.removeEventListener("dragleave", onLeave);
+			window.removeEventListener("drop", onDrop);
+		};
+	}, []);
+	return over;
+}
