@@ -181,7 +181,7 @@ function File({ props, of }: Part) {
 					unit={props.element.unit}
 					diff={props.element.flamebearer.format === "double"}
 					line={line}
-					begin={JSON.stringify([props.fn, line, of.chosen && buildKey(of.chosen), lines && of.file.file?.path])}
+					begin={JSON.stringify([props.fn, line, props.params.get("build"), lines !== null, of.file.file?.path])}
 					url={of.link}
 					label={`Lines of ${place.file}`}
 					handle={handle}
