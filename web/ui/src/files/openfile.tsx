@@ -18,7 +18,7 @@ export function OpenFile({ onOpened }: { onOpened(opened: Opened[]): void }) {
 		setFailed(done.failed);
 		if (done.opened.length) onOpened(done.opened);
 	};
-	const over = useDrop((files) => void take(files));
+	const over = useDrop((data) => void take([...data.files]));
 	return (
 		<>
 			<button
