@@ -25,6 +25,7 @@ UNIT_WITH_web/pyroscope := web/http web
 UNIT_WITH_web/push := web/http web/grpc web
 UNIT_WITH_web/profefe := web/http web
 UNIT_WITH_web/debuginfo := web/http web
+UNIT_WITH_web/files := web/http web
 UNIT_WITH_web/api := web/http web
 UNIT_WITH_web := web/http
 UNIT_WITH_cmd := tsdb/cluster tsdb/bucket tsdb/remote base/net tsdb proto

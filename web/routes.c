@@ -1,6 +1,7 @@
 #include "web/routes.h"
 #include "web/api/handlers.h"
 #include "web/debuginfo/debuginfo.h"
+#include "web/files/files.h"
 #include "web/handlers.h"
 #include "web/profefe/profefe.h"
 #include "web/push/forms.h"
@@ -24,7 +25,8 @@
 /* The first row that fits counts. */
 /* clang-format off */
 const struct route web_routes[] = {
-	{ ASK, "/api/v1/query", api_query, DATA, "evaluate at one time, or over a span" },
+	{ ASK, "/api/v1/query", api_query, DATA, "evaluate at one time, or over a span",
+		files_admit_query },
 	{ ASK, "/api/v1/query_range", api_query_range, DATA, "evaluate at steps" },
 	{ ASK, "/api/v1/format_query", api_format_query, API, "a query, laid out" },
 	{ ASK, "/api/v1/parse_query", api_parse_query, API, "a query as a tree" },
@@ -55,6 +57,12 @@ const struct route web_routes[] = {
 	{ HTTP_GET, "/api/v1/scrape_pools", api_scrape_pools, API, "names of jobs" },
 	{ HTTP_GET, "/api/v1/symbols", debuginfo_symbols, DATA,
 		"binaries of native code, and their symbols" },
+	{ HTTP_POST, "/api/v1/files", files_post, DATA | ROUTE_CHANGES | ROUTE_BODY,
+		"what is in a profile's file; keeps it" },
+	{ HTTP_GET, "/api/v1/files", files_list, API | ROUTE_ADMIN, "files that are kept" },
+	{ HTTP_GET, "/api/v1/files/*", files_get, DATA, "a file that is kept" },
+	{ HTTP_DELETE, "/api/v1/files/*", files_delete, API | ROUTE_CHANGES,
+		"remove a file that is kept" },
 	{ HTTP_GET, "/api/v1/status/buildinfo", api_buildinfo, API, "version" },
 	{ HTTP_GET, "/api/v1/status/runtimeinfo", api_runtimeinfo, API,
 		"start time, last reload, counts" },

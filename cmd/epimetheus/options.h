@@ -19,11 +19,13 @@ struct options {
 	struct flag_list allowed_hosts;
 	int64_t read_timeout_ns, body_timeout_ns;
 	uint64_t bodies_bytes_max, address_bodies_bytes_max, address_checks_max;
-	bool enable_lifecycle, enable_admin_api, enable_ingest;
+	bool enable_lifecycle, enable_admin_api, enable_ingest, enable_files;
 	const char *data_dir;
 	int64_t retention_ns, raw_retention_ns, window_ns, block_max_ns, too_old_ns;
 	uint64_t retention_bytes, free_bytes_reserve, symbols_bytes, cache_bytes;
 	uint64_t debuginfo_bytes_max, debuginfo_file_bytes_max;
+	uint64_t files_bytes_max; /* of profiles in files that people keep */
+	int64_t files_time_max_ns;
 	uint64_t series_max, nodes_max, strings_max, label_sets_max, partition_bytes_max;
 	int64_t query_timeout_ns, lookback_ns;
 	uint64_t concurrency_max, query_threads_max, samples_max, query_memory_max, query_memory_total;

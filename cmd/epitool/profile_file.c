@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/fs.h"
-#include "proto/folded/folded.h"
+#include "proto/any/any.h"
 #include "proto/legacy/legacy.h"
 
 #define PIECE (64u << 10)
@@ -57,53 +57,22 @@ enum err_code profile_file_decode(
 	return ERR_OK;
 }
 
+/* The error is that of the format that the file is of; of no format, that of pprof. */
 enum err_code profile_file_decode_any(
 	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err)
 {
-	const struct folded_meaning meaning = {
-		.type = STR("samples"), .unit = STR("count"), .scale = 1 };
-	struct pprof_limits limits = pprof_limits_default;
-	struct folded_profile *profiles = NULL;
-	struct str raw;
-	enum err_code rc;
-	uint32_t n = 0;
+	struct any_file any;
+	struct err why;
+	enum err_code rc = ERR_INVALID;
 
-	if (!is_folded(path))
-		return profile_file_decode(path, bytes, a, out, err);
-	limits.body_bytes_max = limits.raw_bytes_max;
-	if (!(rc = pprof_inflate(a, bytes, &limits, &raw, err)))
-		rc = folded_decode(a, FOLDED_STACKS, raw, &meaning, &limits, &profiles, &n, err);
-	if (rc)
-		return err_wrap(err, rc, "%s", path);
-	*out = profiles[0].profile;
-	return ERR_OK;
-}
-
-static bool has_type(const struct pprof *p, const char *type)
-{
-	for (uint32_t i = 0; i < p->types_n; i++)
-		if (str_is(p->strings[p->types[i].type], type))
-			return true;
-	return false;
-}
-
-const char *profile_name_guess(const struct pprof *p, const char *path)
-{
-	static const struct {
-		const char *type, *name;
-	} known[] = { { "cpu", "process_cpu" }, { "inuse_space", "memory" },
-		{ "alloc_space", "memory" }, { "goroutine", "goroutine" }, { "goroutines", "goroutine" },
-		{ "threadcreate", "threadcreate" }, { "wall", "wall" } };
-	struct str file = str_base_name(str_of(path));
-
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (has_type(p, known[i].type))
-			return known[i].name;
-	if (has_type(p, "samples") && has_type(p, "time"))
-		return "fgprof";
-	if (!has_type(p, "contentions"))
-		return NULL;
-	if (str_find(file, STR("mutex")) >= 0)
-		return "mutex";
-	return str_find(file, STR("block")) >= 0 ? "block" : NULL;
+	if (!is_folded(path) && (rc = profile_file_decode(path, bytes, a, out, err)) != ERR_INVALID)
+		return rc;
+	if (!(rc = any_decode(a, bytes, str_base_name(str_of(path)), &any, &why))) {
+		*out = any_default(&any)->pprof;
+		return ERR_OK;
+	}
+	if (!is_folded(path) && any.format != ANY_JFR && any.format != ANY_SPEEDSCOPE)
+		return ERR_INVALID;
+	err_copy(err, &why);
+	return err_wrap(err, rc, "%s", path);
 }

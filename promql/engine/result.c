@@ -267,6 +267,9 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	if ((rc = naming_open(limits->indexes, &q->arena, &q->naming, err)))
 		return rc;
 	ev.naming = q->naming;
+	if (o->files && (rc = file_set_open(o->files, &q->memory, &q->files, err)))
+		return rc;
+	ev.files = q->files;
 	if ((rc = eval_prepare(&ev, err)))
 		return rc;
 	q->result.t_ns = ev.t_ns;

@@ -6,8 +6,8 @@ import test from "node:test";
 const sizes = JSON.parse(readFileSync(process.env.EPI_UI_SIZES, "utf8"));
 const KB = 1024;
 
-test("the page is small: 176 KB gzipped, of the 300 that are allowed", () => {
-	assert.ok(sizes.gzip <= 176 * KB, `${sizes.gzip} bytes`);
+test("the page is small: 182 KB gzipped, of the 300 that are allowed", () => {
+	assert.ok(sizes.gzip <= 182 * KB, `${sizes.gzip} bytes`);
 });
 
 /** The limits in bytes, minified and not compressed. A part without a limit fails the test. */
@@ -18,6 +18,7 @@ const MOST = {
 	src: 8 * KB,
 	"src/shared": 40 * KB,
 	"src/query": 64 * KB,
+	"src/files": 12 * KB,
 	"src/flame": 64 * KB,
 	"src/source": 20 * KB,
 	"src/chart": 16 * KB,
@@ -34,6 +35,7 @@ const MOST = {
 	"src (css)": 12 * KB,
 	"src/shared (css)": 8 * KB,
 	"src/query (css)": 8 * KB,
+	"src/files (css)": 2 * KB,
 	"src/flame (css)": 6 * KB,
 	"src/source (css)": 3 * KB,
 	"src/chart (css)": 4 * KB,

@@ -12,19 +12,20 @@ const FILES_MAX = 35;
 const MAY_IMPORT = {
 	shared: [],
 	query: ["shared"],
+	files: ["shared", "query"],
 	flame: ["shared"],
 	chart: ["shared", "query", "flame"],
 	source: ["shared", "query"],
 	result: ["shared", "query", "flame", "source"],
 	alert: ["shared", "query", "flame", "chart"],
-	compare: ["shared", "query", "chart", "result"],
+	compare: ["shared", "query", "files", "chart", "result"],
 	rules: ["shared", "query", "flame", "result"],
 	fleet: ["shared", "query", "flame", "chart", "rules"],
 	status: ["shared"],
 	symbols: ["shared", "status"],
 	cluster: ["shared", "status"],
 	heat: ["shared", "query", "flame"],
-	explore: ["shared", "query", "chart", "heat", "result", "compare"],
+	explore: ["shared", "query", "files", "chart", "heat", "result", "compare"],
 	"": ["shared", "query", "alert", "compare", "rules", "fleet", "status", "symbols", "cluster", "explore"],
 };
 /** Only the unit tests use it. */

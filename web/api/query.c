@@ -12,6 +12,7 @@
 #include "web/api/handlers.h"
 #include "web/api/saved_name.h"
 #include "web/api/times.h"
+#include "web/files/files.h"
 #include "web/render/notices.h"
 #include "web/render/render.h"
 #include "web/router/envelope.h"
@@ -311,10 +312,14 @@ static void handle(struct web *w, struct http_in *in, struct http_out *out,
 {
 	struct query_options q = { 0 };
 	struct render_options r = { 0 };
+	struct file_request files;
+	const struct render_format *f = NULL;
 	struct err err = { 0 };
-	const struct render_format *f = find_format(in, &err);
-	enum err_code rc = f ? ERR_OK : ERR_INVALID;
+	enum err_code rc = files_read_request(w, in, &files, &err);
 
+	q.files = &files.finder;
+	if (!rc && !(f = find_format(in, &err)))
+		rc = ERR_INVALID;
 	if (!rc)
 		rc = read_common(in, &q, &r, &err);
 	if (!rc)

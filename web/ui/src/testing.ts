@@ -9,6 +9,8 @@ export * as complete from "./query/complete";
 export * as costchart from "./chart/costchart";
 export * as edit from "./query/edit";
 export * as files from "./result/files";
+export * as filecontents from "./files/contents";
+export * as queryfiles from "./query/files";
 export * as fleet from "./fleet/fleet";
 export * as heatask from "./heat/ask";
 export * as heatcells from "./heat/cells";

@@ -1,4 +1,5 @@
 // The controls of Compare: windows, presets, two values of a label, Normalized.
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { selectorsOf } from "../query/labels";
 import { Segmented, Select } from "../shared/fields";
@@ -31,6 +32,8 @@ export interface CompareBarProps {
 	picking: boolean;
 	onPicking(on: boolean): void;
 	changed(p: Record<string, string | null>): void;
+	/** Beside the window. */
+	children?: ComponentChildren;
 }
 
 /** More than two values are not compared, so more need not be asked for. */
@@ -179,6 +182,7 @@ export function CompareBar(props: CompareBarProps) {
 					text={sides.point === null ? undefined : `${aside} on each side`}
 					onChange={(r) => changed(chooseRange(sides, r))}
 				/>
+				{props.children}
 				<button
 					type="button"
 					class="more-choices"

@@ -1,8 +1,12 @@
 // The page Compare: two selections in two windows, and what changed between them.
 import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { type Opened, openedSides } from "../files/contents";
+import { FilesPanel } from "../files/filespanel";
+import { OpenFile } from "../files/openfile";
 import { alertOn } from "../query/edit";
 import { compareParams, expressionParams, parseMatch } from "../query/measured";
+import { hasFiles } from "../query/files";
 import { diffQuery, type DiffQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval } from "../query/questions";
 import { useMeasured } from "../result/measured";
@@ -103,9 +107,10 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 	// Amounts are drawn as a rate, so the types must be known first.
 	const interval = types.answer || types.error ? scraped : null;
 	const known = types.answer?.data ?? [];
+	const drawn = (query: string) => (hasFiles(query) ? "" : query);
 	const charts = {
-		base: useSideChart(base, sides.base, known, interval, tick),
-		new: useSideChart(next, sides.next, known, interval, tick),
+		base: useSideChart(drawn(base), sides.base, known, interval, tick),
+		new: useSideChart(drawn(next), sides.next, known, interval, tick),
 	};
 	const yMax = sharedScale(charts.base, charts.new);
 	// The next press moves a chosen point.
@@ -123,6 +128,7 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 		yMax,
 		chart: charts[kind],
 		window: win,
+		file: hasFiles(kind === "base" ? base : next),
 		onWindow: (w: Window) => changed(choose(sides, w)),
 		onPoint: takes ? onPoint : undefined,
 	});
@@ -176,15 +182,22 @@ interface JudgedProps extends DifferenceProps {
 /** The sentence, and below it what both sides cost. */
 function Judged(p: JudgedProps) {
 	const { sides, next, base, normalized, tick, patch, changed } = p;
+	const files = { base: hasFiles(base), next: hasFiles(next) };
+	const anyFile = files.base || files.next;
 	return (
 		<VerdictPanel
 			element={p.element}
 			significance={p.significance}
-			seconds={sides.next.end - sides.next.start}
-			sides={{
-				base: { query: base, window: sides.base },
-				next: { query: next, window: sides.next },
-			}}
+			files={anyFile}
+			seconds={anyFile ? 0 : sides.next.end - sides.next.start}
+			sides={
+				anyFile
+					? undefined
+					: {
+							base: { query: base, window: sides.base },
+							next: { query: next, window: sides.next },
+						}
+			}
 			tick={tick}
 			onOpen={(fn) => patch({ fn })}
 			onAlert={(fn) => patch(newAlert(alertOn(next, fn, p.element.type ?? "")))}
@@ -199,6 +212,7 @@ function Judged(p: JudgedProps) {
 					sides={sides}
 					normalized={normalized}
 					tick={tick}
+					files={files}
 				/>
 			)}
 		</VerdictPanel>
@@ -277,6 +291,21 @@ function Difference(p: DifferenceProps) {
 	);
 }
 
+/** The files of both sides. */
+function FilesOfBoth(props: Pick<BothProps, "next" | "base" | "types" | "changed">) {
+	const { next, base, types, changed } = props;
+	if (!hasFiles(next, base)) return null;
+	return (
+		<section class="panel controls" aria-label="Files of this comparison">
+			<FilesPanel
+				queries={[base, next]}
+				stored={types.answer?.data ?? []}
+				edit={(change) => changed({ new: change(next), base: change(base) })}
+			/>
+		</section>
+	);
+}
+
 export function Compare() {
 	const { store, location } = useUrl();
 	const { params } = location;
@@ -295,6 +324,8 @@ export function Compare() {
 		patch({ zoom: null, el: null, ...p });
 	};
 	const both = { sides, next, base };
+	const onOpened = (opened: Opened[]) =>
+		changed(openedSides(opened, { next, base }, types.answer?.data ?? []));
 	return (
 		<main id="main" class={picking ? "compare picking" : "compare"}>
 			<h1 class="visually-hidden">Compare</h1>
@@ -306,7 +337,10 @@ export function Compare() {
 				picking={picking}
 				onPicking={setPicking}
 				changed={changed}
-			/>
+			>
+				<OpenFile onOpened={onOpened} />
+			</CompareBar>
+			<FilesOfBoth {...{ next, base, types, changed }} />
 			<Expression params={params} patch={patch} />
 			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
 			{first.waiting && <FirstMinutePanel first={first} />}

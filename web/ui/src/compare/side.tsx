@@ -44,13 +44,27 @@ export interface SideProps {
 	window: Window;
 	chart: ChartData;
 	yMax: number | undefined;
+	/** This side is a file. */
+	file: boolean;
 	onWindow(w: Window): void;
 	/** A press on the chart chooses a point, if given. */
 	onPoint?(t: number): void;
 }
 
 export function Side(props: SideProps) {
-	const { title, kind, window: win, chart } = props;
+	const { title, kind, window: win, chart, file } = props;
+	if (file)
+		return (
+			<section class={`panel side ${kind}`} aria-label={title}>
+				<div class="panel-head">
+					<h2>
+						<i class="side-mark" />
+						{title}
+					</h2>
+					<span class="faint">a file: it has no cost over time</span>
+				</div>
+			</section>
+		);
 	return (
 		<section class={`panel side ${kind}`} aria-label={title}>
 			<div class="panel-head">

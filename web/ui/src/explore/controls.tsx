@@ -1,7 +1,11 @@
 // The controls of Explore: query, window, picker, label browser; and the error of the query.
 import { useRef } from "preact/hooks";
+import type { Opened } from "../files/contents";
+import { FilesPanel } from "../files/filespanel";
+import { OpenFile } from "../files/openfile";
 import { DidYouMean } from "../query/didyoumean";
 import { alertOn, groupLabels, regrouped, splitLimit } from "../query/edit";
+import { hasFiles } from "../query/files";
 import { GroupBy } from "../query/groupby";
 import { LabelBrowser } from "../query/labelbrowser";
 import { parseMatch } from "../query/measured";
@@ -43,6 +47,7 @@ export interface ControlsProps {
 	/** The label browser: null if closed, else the label that it shows, "" for none. */
 	labels: string | null;
 	run(query: string): void;
+	onOpened(files: Opened[]): void;
 	edit(change: (query: string) => string, also?: Patch): void;
 	patch(p: Record<string, string | null>): void;
 }
@@ -105,7 +110,7 @@ export function Controls(props: ControlsProps) {
 					<button
 						type="button"
 						class="alert-query"
-						disabled={!query}
+						disabled={!query || hasFiles(query)}
 						title="Alert when it costs more: the past day with a limit, and the rule as text"
 						onClick={() => patch(alertOnAll(query, known))}
 					>
@@ -119,6 +124,7 @@ export function Controls(props: ControlsProps) {
 					refresh={refresh}
 					onRefresh={(r) => patch({ refresh: r === "off" ? null : r })}
 				/>
+				<OpenFile onOpened={props.onOpened} />
 			</div>
 			<Narrow name="Type and labels">
 				<div class="row picker-row">
@@ -146,6 +152,7 @@ export function Controls(props: ControlsProps) {
 					)}
 				</div>
 			</Narrow>
+			<FilesPanel queries={[query]} stored={known} edit={props.edit} />
 			{labels !== null && (
 				<LabelBrowser
 					query={query}

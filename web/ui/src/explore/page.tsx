@@ -4,7 +4,9 @@ import { useCostChart } from "../chart/costchart";
 import { lineColors } from "../chart/linecolors";
 import { parseMatch } from "../query/measured";
 import { compareParts } from "../compare/sides";
+import { compareFiles, fileAlone, type Opened } from "../files/contents";
 import { regrouped, ungrouped } from "../query/edit";
+import { fileQuery, filesOf, hasFiles } from "../query/files";
 import { BY_FUNCTION } from "../query/groupby";
 import { flameQuery, levelQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval, windowTimes } from "../query/questions";
@@ -150,7 +152,9 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 	const named = findSelectors(query)[0]?.name ?? "";
 	const type = element?.type ?? resolveType(named, types.answer?.data ?? [])?.type ?? "";
 	const isDiff = element?.flamebearer.format === "double";
-	const drawn = kind !== "unknown" && !isDiff && own?.resultType !== "scalar";
+	// A file has no cost over time.
+	const timed = kind !== "unknown" && !hasFiles(query);
+	const drawn = timed && !isDiff && own?.resultType !== "scalar";
 	const heatmap = drawn && ask.heatmap && at === null && kind !== "costs";
 	const chart = useCostChart({
 		query: drawn && !heatmap ? query : "",
@@ -205,6 +209,20 @@ function useQueries({ params, patch, query, match, at, win }: Ask, again: () => 
 	return { run, edit, fixed };
 }
 
+/** A file is shown; two, or one beside the one that is shown already, are compared. */
+function useOpenedFiles({ query }: Ask, run: (q: string) => void) {
+	const { store } = useUrl();
+	return (opened: Opened[]) => {
+		const shown = fileAlone(query) ? filesOf(query)[0] : undefined;
+		if (opened.length > 1)
+			return store.go("compare", new URLSearchParams(compareFiles(opened)));
+		const next = fileQuery(opened[0].name);
+		if (!shown || shown.name === opened[0].name) return run(next);
+		const base = fileQuery(shown.name, shown.type);
+		store.go("compare", new URLSearchParams({ new: next, base }));
+	};
+}
+
 /** Below costs: the profiles they were computed from, or a button that shows them. */
 function BehindCosts({ ask, isVector }: { ask: Ask; isVector: boolean }) {
 	const { query, at, match, win, patch } = ask;
@@ -241,6 +259,10 @@ export function Explore() {
 	const answer = useAnswer(ask, types, tick);
 	const { sent, times, loaded, named, kind, chart, heat } = answer;
 	const { run, edit, fixed } = useQueries(ask, again);
+	const onOpened = useOpenedFiles(ask, (q) => {
+		patch({ at: null });
+		run(q);
+	});
 	const firstMinute = useFirstMinute(types, !query);
 	const waits = firstMinute.waiting;
 	useEffect(() => {
@@ -265,6 +287,7 @@ export function Explore() {
 				times={times}
 				labels={labelsFromParams(params)}
 				run={run}
+				onOpened={onOpened}
 				edit={edit}
 				groups={at === null && kind !== "costs"}
 			/>

@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import { PALETTES } from "../flame/color";
 import { type Frame, measurer, type Picture, toPng, toSvg } from "../flame/picture";
 import type { Times } from "../query/questions";
-import { apiUrl, type ProfileElement } from "../shared/api";
+import { apiUrl, callBlob, needsFiles, type ProfileElement } from "../shared/api";
 import { useOutside } from "../shared/hooks";
 import { IconDown, IconDownload } from "../shared/icons";
 import { currentTheme } from "../shared/theme";
@@ -86,7 +86,14 @@ export function ExportMenu({ query, times, elements, picture }: ExportProps) {
 		setOpen(false);
 		setFailed("");
 	});
-	const href = (format: string) => apiUrl("query", { query, ...times, format });
+	const asked = (format: string) => ({ query, ...times, format });
+	const carries = needsFiles({ query });
+	/** A link cannot carry the files that the query names. */
+	const fetchOne = (format: string, suffix: string) =>
+		callBlob("query", asked(format)).then(
+			(blob) => save(blob, name(suffix)),
+			(e: Error) => setFailed(e.message),
+		);
 	const name = (suffix: string) => savedName(query, times, elements, suffix);
 	const about = [query, ...Object.entries(times).map(([k, v]) => `${k} ${v}`)].join("\n");
 	return (
@@ -111,15 +118,25 @@ export function ExportMenu({ query, times, elements, picture }: ExportProps) {
 			</button>
 			{open && (
 				<div class="popup menu-items export-items" onClick={() => setOpen(false)}>
-					{FORMATS.map(({ format, hint, suffix }) => (
-						<a
-							key={format}
-							href={href(format)}
-							{...(suffix ? { download: name(suffix) } : { target: "_blank", rel: "noreferrer" })}
-						>
-							{format} <span class="faint">{hint}</span>
-						</a>
-					))}
+					{FORMATS.map(({ format, hint, suffix }) =>
+						carries ? (
+							<button
+								key={format}
+								type="button"
+								onClick={() => void fetchOne(format, suffix ?? "txt")}
+							>
+								{format} <span class="faint">{hint}</span>
+							</button>
+						) : (
+							<a
+								key={format}
+								href={apiUrl("query", asked(format))}
+								{...(suffix ? { download: name(suffix) } : { target: "_blank", rel: "noreferrer" })}
+							>
+								{format} <span class="faint">{hint}</span>
+							</a>
+						),
+					)}
 					{picture && (
 						<PictureItems
 							picture={picture}

@@ -6,6 +6,7 @@ import { lookFromParams } from "../flame/look";
 import type { FlameAction } from "../flame/menu";
 import { type Matches, search, searchName } from "../flame/search";
 import { alertOn, baseOf, groupBy } from "../query/edit";
+import { hasFiles } from "../query/files";
 import { tableQuery, withMatcher } from "../query/query";
 import { type ProfileElement, type QueryData, sameLabels, type TopElement, type TopRow } from "../shared/api";
 import { publish } from "../shared/debug";
@@ -173,7 +174,7 @@ function useActions(
 		const alert: FlameAction = {
 			label: "Alert when it costs more",
 			hint: "Its cost over the past day with a limit, and the rule as text",
-			when,
+			when: (...at) => when(...at) && !hasFiles(props.query),
 			run: onAlert,
 		};
 		const own: FlameAction[] = edit
@@ -181,7 +182,7 @@ function useActions(
 			: [];
 		const symbols = unnamedActions(binariesIn(props.answer.infos), Number(times.start), store);
 		return [...symbols, sandwich, source, alert, ...own];
-	}, [edit, times.start, all, labels, onAlert, onOpen, onSource, props.answer]);
+	}, [edit, times.start, all, labels, onAlert, onOpen, onSource, props.answer, props.query]);
 }
 
 /** The menu entry of a value of a label, if the first level of the graph are such values. */

@@ -18,6 +18,8 @@ export interface VerdictProps {
 	element: ProfileElement;
 	/** null if the server does not judge such a difference. */
 	significance: Significance | null;
+	/** A side is a file: chance is not judged, and there is nothing to alert on. */
+	files?: boolean;
 	/** The length of the new window, 0 if unknown. */
 	seconds: number;
 	sides?: { base: StripSide; next: StripSide };
@@ -98,7 +100,9 @@ function Certainty({ of, props }: { of: Blame; props: VerdictProps }) {
 			</>
 		);
 	return element.type?.endsWith(":delta") ? (
-		<span class="faint">; chance is not judged for filtered or grouped profiles</span>
+		<span class="faint">
+			; chance is not judged for {props.files ? "files" : "filtered or grouped profiles"}
+		</span>
 	) : null;
 }
 
@@ -180,7 +184,7 @@ export function VerdictPanel(props: VerdictProps) {
 			<p role="status">
 				<Sentence flame={flame} of={of} props={props} />
 			</p>
-			{shown && (
+			{shown && !props.files && (
 				<button
 					type="button"
 					class="small"

@@ -185,6 +185,9 @@ export function useOutside(open: boolean, close: () => void) {
 
 const hasFiles = (e: DragEvent): boolean => e.dataTransfer?.types.includes("Files") ?? false;
 
+/** Who takes files now: the one that came last, such as a drawer over the page. */
+const takers: object[] = [];
+
 /**
  * Takes files dropped anywhere on the page, and says whether some are held over it. null takes none:
  * a drop does nothing then, where the browser would leave the page for the file.
@@ -194,8 +197,11 @@ export function useDrop(take: ((data: DataTransfer) => void) | null): boolean {
 	const last = useRef(take);
 	last.current = take;
 	useEffect(() => {
+		const me = {};
+		takers.push(me);
+		const isMine = (e: DragEvent) => hasFiles(e) && takers.at(-1) === me;
 		const onOver = (e: DragEvent) => {
-			if (!hasFiles(e)) return;
+			if (!isMine(e)) return;
 			e.preventDefault();
 			e.dataTransfer!.dropEffect = last.current ? "copy" : "none";
 			setOver(last.current !== null);
@@ -204,7 +210,7 @@ export function useDrop(take: ((data: DataTransfer) => void) | null): boolean {
 			if (!e.relatedTarget) setOver(false); // it left the window
 		};
 		const onDrop = (e: DragEvent) => {
-			if (!hasFiles(e)) return;
+			if (!isMine(e)) return;
 			e.preventDefault();
 			setOver(false);
 			last.current?.(e.dataTransfer!);
@@ -213,6 +219,7 @@ export function useDrop(take: ((data: DataTransfer) => void) | null): boolean {
 		window.addEventListener("dragleave", onLeave);
 		window.addEventListener("drop", onDrop);
 		return () => {
+			takers.splice(takers.indexOf(me), 1);
 			window.removeEventListener("dragover", onOver);
 			window.removeEventListener("dragleave", onLeave);
 			window.removeEventListener("drop", onDrop);

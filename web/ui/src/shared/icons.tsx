@@ -34,6 +34,7 @@ export const IconSearch = icon("M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.
 export const IconDownload = icon("M8 2.5v7.5M4.8 7.2 8 10.4l3.2-3.2M3 13.5h10");
 export const IconPlay = icon("M5 3.2v9.6L12.5 8Z");
 export const IconMenu = icon("M2.5 4.5h11M2.5 8h11M2.5 11.5h11");
+export const IconFile = icon("M4 2.5h5L12.5 6v7.5H4ZM9 2.5V6h3.5");
 export const IconSwap = icon("M3 5.5h9.5L10 3M13 10.5H3.5L6 13");
 
 export const IconBell = icon(
