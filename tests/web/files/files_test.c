@@ -65,7 +65,7 @@ TEST(queries_take_files)
 	} rows[] = {
 		{ FIELD("query", "file(\"old.folded\")") OLD END,
 		  "\"resultType\":\"profiles\",\"result\":[{\"metric\":{\"__name__\":\"samples\"},"
-		  "\"type\":\"samples:samples:count::\",\"unit\":\"count\",\"total\":40,\"cost\":40,\"profiles\":1" },
+		  "\"type\":\"samples:samples:count:::delta\",\"unit\":\"count\",\"total\":40,\"cost\":40,\"profiles\":1" },
 		{ FIELD("query", "total(file(\"old.folded\"))") OLD END,
 		  "\"unit\":\"count\",\"result\":[{\"metric\":{}" },
 		{ FIELD("query", "total(focus(file(\"old.folded\"), \"^f$\"))") OLD END, "\"30\"]" },
