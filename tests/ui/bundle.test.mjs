@@ -6,8 +6,8 @@ import test from "node:test";
 const sizes = JSON.parse(readFileSync(process.env.EPI_UI_SIZES, "utf8"));
 const KB = 1024;
 
-test("the page is small: 172 KB gzipped, of the 300 that are allowed", () => {
-	assert.ok(sizes.gzip <= 172 * KB, `${sizes.gzip} bytes`);
+test("the page is small: 174 KB gzipped, of the 300 that are allowed", () => {
+	assert.ok(sizes.gzip <= 174 * KB, `${sizes.gzip} bytes`);
 });
 
 /** The limits in bytes, minified and not compressed. A part without a limit fails the test. */
