@@ -274,8 +274,8 @@ enum err_code files_value(struct eval *ev, const struct expr *e, struct str name
 	struct value *out, struct err *err)
 {
 	struct err why = { 0 };
-	struct open_file *f;
-	struct column c;
+	struct open_file *f = NULL;
+	struct column c = { 0 };
 	enum err_code rc;
 
 	if (ev->mode == EVAL_RANGE)

@@ -224,7 +224,7 @@ static enum err_code take_named(struct arena *a, enum folded_format format, stru
 	struct folded_profile *v = NULL;
 	const struct pprof **all;
 	struct pprof *p;
-	enum value_kind *kinds, kind;
+	enum value_kind *kinds, kind = KIND_DELTA;
 	struct str name = STR(""), other;
 	uint32_t n = 0;
 	enum err_code rc;

@@ -5,6 +5,7 @@ import {
 	addressHas,
 	closeBrowser,
 	cutOff,
+	drawn,
 	FLEET,
 	fixedWindow,
 	flameReady,
@@ -22,13 +23,13 @@ let v2;
 
 /** Profiles of the demo fleet, as a colleague would send them. */
 async function saved(version) {
-	const args = { query: `merge(cpu{job="demo",version="${version}"})`, format: "pprof", ...window() };
+	const args = { query: `merge(cpu{job="demo",version="${version}"})`, format: "pprof", ...span() };
 	const response = await fetch(`${FLEET}api/v1/query?${new URLSearchParams(args)}`);
 	assert.equal(response.status, 200);
 	return Buffer.from(await response.arrayBuffer());
 }
 
-const window = () => {
+const span = () => {
 	const { from, to } = fixedWindow(240);
 	return { start: from, end: to };
 };
@@ -60,7 +61,7 @@ async function drop(page, files) {
 }
 
 const verdict = (page) => page.getByRole("region", { name: "Verdict" });
-const names = (page) => page.evaluate(() => window.__epi.flame().nodes.map((n) => n.name));
+const names = async (page) => (await drawn(page)).map((n) => n.name);
 const fileRow = (page, name) => page.getByRole("list", { name: "Files" }).getByRole("listitem").filter({ hasText: name });
 
 test("a file is shown, a second one compared, both are kept and opened by their link", async (t) => {
@@ -126,7 +127,7 @@ test("a file is compared with production", async (t) => {
 	await addressHas(page, { query: 'file("mine.pb.gz")' });
 	await flameReady(page);
 	await page.getByRole("link", { name: "Compare with cpu, as stored" }).click();
-	await addressHas(page, { new: 'file("mine.pb.gz")', base: "cpu", norm: "1" });
+	await addressHas(page, { new: 'file("mine.pb.gz")', base: "cpu", shift: "0", norm: "1" });
 	await verdict(page).waitFor();
 	await page.locator(".is-diff .vtable-body > div").first().waitFor();
 	// The other side is a query like any other.
@@ -146,7 +147,7 @@ test("the query of a file is edited as any other", async (t) => {
 	await page.getByLabel("Query", { exact: true }).fill(text);
 	await page.keyboard.press("Enter");
 	await addressHas(page, { query: text });
-	await page.waitForFunction(() => !window.__epi.flame()?.nodes.some((n) => n.name === "g"));
+	await page.waitForFunction(() => !window.__epi.drawn().some((n) => n.name === "g"));
 	await flameReady(page);
 	assert.deepEqual((await names(page)).sort(), ["f", "main", "total"]);
 	assert.deepEqual(problems, []);

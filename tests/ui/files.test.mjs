@@ -124,7 +124,7 @@ test("on Compare a file is the new side", () => {
 	for (const [next, base, want] of [
 		// Against what is stored: the base's query if it is of the file's type, else all of the type.
 		["cpu", 'cpu{job="x"}', { new: 'file("a")', base: 'cpu{job="x"}', norm: "1" }],
-		["memory", "memory", { new: 'file("a")', base: "cpu", norm: "1" }],
+		["memory", "memory", { new: 'file("a")', base: "cpu", shift: "0", norm: "1" }],
 		// Against the file that was there.
 		['file("b")', "cpu", { new: 'file("a")', base: 'file("b")', norm: null }],
 		["cpu", 'file("b", "cpu")', { new: 'file("a")', base: 'file("b", "cpu")', norm: null }],

@@ -57,7 +57,8 @@ TEST(files_of_others)
 	} rows[] = {
 		{ "testdata/go_cpu.pb.gz", "pprof process_cpu(samples:count+ cpu:nanoseconds+)" },
 		{ "testdata/go_heap.pb.gz",
-		  "pprof memory(alloc_objects:count+ alloc_space:bytes+ inuse_objects:count inuse_space:bytes)" },
+		  "pprof memory(alloc_objects:count+ alloc_space:bytes+ inuse_objects:count "
+		  "inuse_space:bytes)" },
 		{ "testdata/go_goroutine.pb.gz", "pprof goroutine(goroutine:count)" },
 		{ "testdata/go_mutex.pb.gz", "pprof mutex(contentions:count+ delay:nanoseconds+)" },
 		{ "testdata/go_block.pb.gz", "pprof block(contentions:count+ delay:nanoseconds+)" },
@@ -111,22 +112,26 @@ TEST(bytes_say_what_they_are)
 		{ LIT("main 1"), "folded stacks samples(samples:count+)" },
 		/* One thread; its weights are time. */
 		{ LIT(SCHEMA FRAMES "\"profiles\":[{\"type\":\"sampled\",\"name\":\"thread 1\",\"unit\":"
-		  "\"milliseconds\",\"startValue\":0,\"endValue\":3,\"samples\":[[0,1],[0]],\"weights\":[2,1]}]}"),
+		  "\"milliseconds\",\"startValue\":0,\"endValue\":3,\"samples\":[[0,1],[0]],"
+		  "\"weights\":[2,1]}]}"),
 		  "speedscope time(time:nanoseconds+)" },
-		{ LIT(SCHEMA FRAMES "\"profiles\":[{\"type\":\"evented\",\"name\":\"t\",\"unit\":\"seconds\","
+		{ LIT(SCHEMA FRAMES "\"profiles\":[{\"type\":\"evented\",\"name\":\"t\","
+		  "\"unit\":\"seconds\","
 		  "\"startValue\":0,\"endValue\":3,\"events\":[{\"type\":\"O\",\"frame\":0,\"at\":0},"
 		  "{\"type\":\"O\",\"frame\":1,\"at\":1},{\"type\":\"C\",\"frame\":1,\"at\":2},"
 		  "{\"type\":\"C\",\"frame\":0,\"at\":3}]}]}"),
 		  "speedscope time(time:nanoseconds+)" },
 		/* As we export it: the type is in the name. */
 		{ LIT(SCHEMA FRAMES "\"profiles\":[{\"type\":\"sampled\",\"name\":"
-		  "\"memory:inuse_space:bytes:space:bytes {job=\\\"a\\\"}\",\"unit\":\"bytes\",\"startValue\":0,"
+		  "\"memory:inuse_space:bytes:space:bytes {job=\\\"a\\\"}\",\"unit\":\"bytes\","
+		  "\"startValue\":0,"
 		  "\"endValue\":3,\"samples\":[[0,1],[0]],\"weights\":[2,1]}]}"),
 		  "speedscope memory(inuse_space:bytes)" },
 		/* Two threads are one profile. */
 		{ LIT(SCHEMA FRAMES "\"profiles\":[{\"type\":\"sampled\",\"name\":\"one\",\"unit\":"
 		  "\"none\",\"startValue\":0,\"endValue\":3,\"samples\":[[0,1]],\"weights\":[2]},"
-		  "{\"type\":\"sampled\",\"name\":\"two\",\"unit\":\"none\",\"startValue\":0,\"endValue\":3,"
+		  "{\"type\":\"sampled\",\"name\":\"two\",\"unit\":\"none\",\"startValue\":0,"
+		  "\"endValue\":3,"
 		  "\"samples\":[[0]],\"weights\":[5]}]}"),
 		  "speedscope samples(samples:count+)" },
 		{ LIT(""), "the file is empty" },

@@ -65,21 +65,24 @@ TEST(queries_take_files)
 	} rows[] = {
 		{ FIELD("query", "file(\"old.folded\")") OLD END,
 		  "\"resultType\":\"profiles\",\"result\":[{\"metric\":{\"__name__\":\"samples\"},"
-		  "\"type\":\"samples:samples:count::\",\"unit\":\"count\",\"total\":40,\"cost\":40,\"profiles\":1" },
+		  "\"type\":\"samples:samples:count:::delta\",\"unit\":\"count\",\"total\":40,"
+		  "\"cost\":40,\"profiles\":1" },
 		{ FIELD("query", "total(file(\"old.folded\"))") OLD END,
 		  "\"unit\":\"count\",\"result\":[{\"metric\":{}" },
 		{ FIELD("query", "total(focus(file(\"old.folded\"), \"^f$\"))") OLD END, "\"30\"]" },
 		{ FIELD("query", "flat(file(\"new.folded\"), {function=\"h\"})") NEW END, "\"5\"]" },
 		{ FIELD("query", "top(1, diff(file(\"new.folded\"), file(\"old.folded\")))") OLD NEW END,
 		  "\"function\":\"f\",\"flat\":20" },
-		{ FIELD("query", "diff(merge(file(\"new.folded\")), merge(file(\"old.folded\")))") OLD NEW END,
+		{ FIELD("query", "diff(merge(file(\"new.folded\")), "
+		  "merge(file(\"old.folded\")))") OLD NEW END,
 		  "\"left_total\":40,\"right_total\":65" },
 		/* Against what is stored. */
-		{ FIELD("query", "diff(file(\"new.folded\"), merge(cpu:samples[1m]))") FIELD("time", "1700000030")
+		{ FIELD("query", "diff(file(\"new.folded\"), "
+		  "merge(cpu:samples[1m]))") FIELD("time", "1700000030")
 		  NEW END, "\"left_total\":42,\"right_total\":65" },
 		{ FIELD("query", "file(\"old.folded\")") FIELD("format", "folded") OLD END, "main;f 30\n" },
-		{ FIELD("query", "file(\"old.folded\")") FIELD("call_site[]", "main") FIELD("call_site[]", "g")
-		  OLD END, "[[0,10,0,0],[0,10,0,1],[0,10,10,2]]" },
+		{ FIELD("query", "file(\"old.folded\")") FIELD("call_site[]", "main")
+		  FIELD("call_site[]", "g") OLD END, "[[0,10,0,0],[0,10,0,1],[0,10,10,2]]" },
 	};
 	static const struct {
 		const char *body;
@@ -87,7 +90,8 @@ TEST(queries_take_files)
 		const char *want;
 	} wrong[] = {
 		{ FIELD("query", "file(\"old.folded\")") END, 404,
-		  "1:1: file \\\"old.folded\\\": no file of that name came with the query, and it is not the id "
+		  "1:1: file \\\"old.folded\\\": no file of that name came with the query, and it is "
+		  "not the id "
 		  "of a kept one" },
 		{ FIELD("query", "total(file(\"0123456789abcdef0123456789abcdef\"))") END, 404,
 		  "1:7: file \\\"0123456789abcdef0123456789abcdef\\\": no file" },

@@ -343,16 +343,18 @@ export function Compare() {
 			<FilesOfBoth {...{ next, base, types, changed }} />
 			<Expression params={params} patch={patch} />
 			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
-			{first.waiting && <FirstMinutePanel first={first} />}
+			{first.waiting && !hasFiles(next, base) && <FirstMinutePanel first={first} />}
 			<Difference {...both} {...{ normalized, tick, params, patch, changed }}>
-				<Both
-					{...both}
-					types={types}
-					tick={tick}
-					picking={picking}
-					changed={changed}
-					onPicked={() => setPicking(false)}
-				/>
+				{!(hasFiles(next) && hasFiles(base)) && (
+					<Both
+						{...both}
+						types={types}
+						tick={tick}
+						picking={picking}
+						changed={changed}
+						onPicked={() => setPicking(false)}
+					/>
+				)}
 			</Difference>
 		</main>
 	);

@@ -292,7 +292,7 @@ export function Explore() {
 				groups={at === null && kind !== "costs"}
 			/>
 
-			{waits && <FirstMinutePanel first={firstMinute} />}
+			{waits && !hasFiles(query) && <FirstMinutePanel first={firstMinute} />}
 			<LastGood
 				failed={loaded.error !== null}
 				good={loaded.answer !== null && loaded.key === answer.asked}

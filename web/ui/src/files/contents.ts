@@ -110,8 +110,9 @@ export function compareFiles(opened: Opened[]): Params {
 	return { new: fileQuery(next.name), base: fileQuery(base.name) };
 }
 
-/** A file against what is stored; lengths of time differ, so it is compared in proportion. */
-export const compareStored = (file: string, base: string): Params => ({ new: file, base, norm: "1" });
+/** A file against the latest of what is stored; times differ in length, so it is compared in proportion. */
+export const compareStored = (file: string, base: string): Params =>
+	({ new: file, base, shift: "0", norm: "1" });
 
 interface Queries {
 	next: string;
@@ -135,7 +136,8 @@ export function openedSides(
 	const kept = filesOf(base).length ? "" : base;
 	const wanted = productionQuery(contents, "", stored);
 	const same = wanted && resolveType(wanted, stored) === resolveType(findSelectors(kept)[0]?.name ?? "", stored);
-	return compareStored(file, same ? kept : wanted || kept);
+	// Who compares with this query has chosen its window too.
+	return same ? { new: file, base: kept, norm: "1" } : compareStored(file, wanted || kept);
 }
 
 /** The name of the file if the query is a file alone, maybe filtered; else "". */
