@@ -59,7 +59,7 @@ const struct route web_routes[] = {
 		"binaries of native code, and their symbols" },
 	{ HTTP_POST, "/api/v1/files", files_post, DATA | ROUTE_CHANGES | ROUTE_BODY,
 		"what is in a profile's file; keeps it" },
-	{ HTTP_GET, "/api/v1/files", files_list, API | ROUTE_ADMIN, "files that are kept" },
+	{ HTTP_GET, "/api/v1/files", files_list, API, "files that are kept" },
 	{ HTTP_GET, "/api/v1/files/*", files_get, DATA, "a file that is kept" },
 	{ HTTP_DELETE, "/api/v1/files/*", files_delete, API | ROUTE_CHANGES,
 		"remove a file that is kept" },

@@ -275,6 +275,12 @@ void files_list(struct web *w, struct http_in *in, struct http_out *out)
 	size_t n = 0;
 	uint64_t bytes = 0;
 
+	/* Who knows an id may read the file, so the list is not for everybody. */
+	if (!w->o.enable_admin_api) {
+		api_error(
+			out, 403, "unavailable", "admin APIs disabled: start with --web.enable-admin-api");
+		return;
+	}
 	if (w->o.files && (rc = kept_list(w->o.files, clock_now_ns(), &in->arena, &v, &n, &err))) {
 		fail(out, rc, &err);
 		return;

@@ -32,7 +32,7 @@ export interface CompareBarProps {
 	picking: boolean;
 	onPicking(on: boolean): void;
 	changed(p: Record<string, string | null>): void;
-	/** Beside the window. */
+	/** Behind the way in which costs are compared. */
 	children?: ComponentChildren;
 }
 
@@ -157,6 +157,7 @@ function Choices(props: CompareBarProps & { draft: Draft }) {
 					]}
 					onChange={(v) => changed({ norm: v === "norm" ? "1" : null })}
 				/>
+				{props.children}
 				<span class="spacer" />
 				<LabelFields pair={draft.pair} onPair={draft.setPair} />
 			</div>
@@ -182,7 +183,6 @@ export function CompareBar(props: CompareBarProps) {
 					text={sides.point === null ? undefined : `${aside} on each side`}
 					onChange={(r) => changed(chooseRange(sides, r))}
 				/>
-				{props.children}
 				<button
 					type="button"
 					class="more-choices"

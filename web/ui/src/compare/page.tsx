@@ -3,7 +3,7 @@ import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { type Opened, openedSides } from "../files/contents";
 import { FilesPanel } from "../files/filespanel";
-import { OpenFile } from "../files/openfile";
+import { OpenAround, OpenButton, useOpening } from "../files/openfile";
 import { alertOn } from "../query/edit";
 import { compareParams, expressionParams, parseMatch } from "../query/measured";
 import { hasFiles } from "../query/files";
@@ -324,8 +324,9 @@ export function Compare() {
 		patch({ zoom: null, el: null, ...p });
 	};
 	const both = { sides, next, base };
-	const onOpened = (opened: Opened[]) =>
-		changed(openedSides(opened, { next, base }, types.answer?.data ?? []));
+	const opening = useOpening((opened: Opened[]) =>
+		changed(openedSides(opened, { next, base }, types.answer?.data ?? [])),
+	);
 	return (
 		<main id="main" class={picking ? "compare picking" : "compare"}>
 			<h1 class="visually-hidden">Compare</h1>
@@ -338,8 +339,9 @@ export function Compare() {
 				onPicking={setPicking}
 				changed={changed}
 			>
-				<OpenFile onOpened={onOpened} />
+				<OpenButton of={opening} />
 			</CompareBar>
+			<OpenAround of={opening} />
 			<FilesOfBoth {...{ next, base, types, changed }} />
 			<Expression params={params} patch={patch} />
 			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}

@@ -2,7 +2,7 @@
 import { useRef } from "preact/hooks";
 import type { Opened } from "../files/contents";
 import { FilesPanel } from "../files/filespanel";
-import { OpenFile } from "../files/openfile";
+import { OpenAround, OpenButton, useOpening } from "../files/openfile";
 import { DidYouMean } from "../query/didyoumean";
 import { alertOn, groupLabels, regrouped, splitLimit } from "../query/edit";
 import { hasFiles } from "../query/files";
@@ -92,6 +92,7 @@ function Instant({ at, match, onRange }: { at: number; match: string; onRange():
 export function Controls(props: ControlsProps) {
 	const { query, sent, selector, types, loaded, range, refresh, at, match, run, patch } = props;
 	const { labels } = props;
+	const opening = useOpening(props.onOpened);
 	const opener = useRef<HTMLButtonElement>(null);
 	const known = types.answer?.data ?? [];
 	const group = groupLabels(query).join(", ");
@@ -124,7 +125,7 @@ export function Controls(props: ControlsProps) {
 					refresh={refresh}
 					onRefresh={(r) => patch({ refresh: r === "off" ? null : r })}
 				/>
-				<OpenFile onOpened={props.onOpened} />
+				<OpenButton of={opening} />
 			</div>
 			<Narrow name="Type and labels">
 				<div class="row picker-row">
@@ -152,6 +153,7 @@ export function Controls(props: ControlsProps) {
 					)}
 				</div>
 			</Narrow>
+			<OpenAround of={opening} />
 			<FilesPanel queries={[query]} stored={known} edit={props.edit} />
 			{labels !== null && (
 				<LabelBrowser

@@ -6,7 +6,8 @@ import type { Opened } from "./contents";
 import { openAll } from "./opened";
 import "./files.css";
 
-export function OpenFile({ onOpened }: { onOpened(opened: Opened[]): void }) {
+/** Of a page that takes files: its button may be hidden, what is around it is not. */
+export function useOpening(onOpened: (opened: Opened[]) => void) {
 	const input = useRef<HTMLInputElement>(null);
 	const [busy, setBusy] = useState(false);
 	const [failed, setFailed] = useState<string[]>([]);
@@ -19,18 +20,35 @@ export function OpenFile({ onOpened }: { onOpened(opened: Opened[]): void }) {
 		if (done.opened.length) onOpened(done.opened);
 	};
 	const over = useDrop((data) => void take([...data.files]));
+	return { input, busy, failed, over, take };
+}
+
+export type Opening = ReturnType<typeof useOpening>;
+
+const HINT =
+	"One or two profiles: pprof, folded stacks, speedscope or JFR. They are not stored. " +
+	"Or drop them anywhere on this page";
+
+export function OpenButton({ of: { input, busy } }: { of: Opening }) {
+	return (
+		<button
+			type="button"
+			class="open-file"
+			disabled={busy}
+			aria-label={busy ? "Opening…" : "Open file"}
+			title={HINT}
+			onClick={() => input.current!.click()}
+		>
+			<IconFile />
+			<span class="open-text">{busy ? "Opening…" : "Open file"}</span>
+		</button>
+	);
+}
+
+/** The field behind the button, what is held over the page, and what could not be opened. */
+export function OpenAround({ of: { input, failed, over, take } }: { of: Opening }) {
 	return (
 		<>
-			<button
-				type="button"
-				class="open-file"
-				disabled={busy}
-				title="One or two profiles: pprof, folded stacks, speedscope or JFR. They are not stored. Or drop them anywhere on this page"
-				onClick={() => input.current!.click()}
-			>
-				<IconFile />
-				{busy ? "Opening…" : "Open file"}
-			</button>
 			<input
 				ref={input}
 				type="file"
@@ -48,7 +66,7 @@ export function OpenFile({ onOpened }: { onOpened(opened: Opened[]): void }) {
 				</div>
 			)}
 			{failed.length > 0 && (
-				<div class="notice error files-failed" role="alert">
+				<div class="notice error" role="alert">
 					{failed.map((text) => (
 						<div key={text}>{text}</div>
 					))}
