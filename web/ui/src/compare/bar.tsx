@@ -32,7 +32,7 @@ export interface CompareBarProps {
 	picking: boolean;
 	onPicking(on: boolean): void;
 	changed(p: Record<string, string | null>): void;
-	/** Behind the way in which costs are compared. */
+	/** Behind the presets. */
 	children?: ComponentChildren;
 }
 
@@ -96,6 +96,7 @@ function Presets(props: CompareBarProps & { label: string }) {
 			>
 				Before against after a point
 			</button>
+			{props.children}
 			{picking && (
 				<span class="faint" role="status">
 					Click the point on a chart below. Escape cancels.
@@ -157,7 +158,6 @@ function Choices(props: CompareBarProps & { draft: Draft }) {
 					]}
 					onChange={(v) => changed({ norm: v === "norm" ? "1" : null })}
 				/>
-				{props.children}
 				<span class="spacer" />
 				<LabelFields pair={draft.pair} onPair={draft.setPair} />
 			</div>
