@@ -202,28 +202,31 @@ const SCREENS = [
 
 const recorded = (data) => (route) => route.fulfill({ json: { status: "success", data } });
 
-async function open(t, path, options) {
-	return openPage(t, server.base + path, {
+const open = (t, path, options) =>
+	openPage(t, server.base + path, {
 		...options,
 		before: async (p) => {
 			await p.route(/\/api\/v1\/symbols(\?|$)/, recorded(SYMBOLS));
 			await p.route(/\/api\/v1\/status\/cluster$/, recorded(QUERY_NODE));
 		},
 	});
-}
 
-/** What axe finds on the page: rule, place, what is wrong. */
-async function found(page) {
+/** What axe finds on the page, or in the first element of `within`: rule, place, what is wrong. */
+async function found(page, { rules = null, within = null } = {}) {
 	if (!(await page.evaluate(() => "axe" in window))) await page.evaluate(AXE);
-	const { violations, passes } = await page.evaluate(
-		(tags) =>
-			window.axe.run(document, {
-				runOnly: { type: "tag", values: tags },
-				rules: { "target-size": { enabled: true } },
-			}),
-		TAGS,
+	const { violations, looked } = await page.evaluate(
+		async ({ tags, rules, within }) => {
+			const result = await window.axe.run(within ?? document, {
+				runOnly: rules ? { type: "rule", values: rules } : { type: "tag", values: tags },
+				rules: rules ? {} : { "target-size": { enabled: true } },
+				resultTypes: ["violations"], // axe writes a selector for each element of these
+				preload: false, // no rule of ours reads the style sheets' text
+			});
+			return { violations: result.violations, looked: [...result.passes, ...result.violations].length };
+		},
+		{ tags: TAGS, rules, within },
 	);
-	assert.ok(passes.length > 10, "the page was looked at");
+	assert.ok(looked > (rules ? 0 : within ? 3 : 10), `${looked} rules applied`);
 	return violations.flatMap((v) =>
 		v.nodes.map((n) => {
 			const why = [...n.any, ...n.all, ...n.none].map((c) => c.message).join("; ");
@@ -232,38 +235,75 @@ async function found(page) {
 	);
 }
 
-test("the check finds what is wrong", async (t) => {
-	const { page } = await open(t, "status", { viewport: WIDE });
-	await panels(page);
-	await page.evaluate(() => {
-		const made = ["button", "img", "input"].map((e) => document.createElement(e));
-		document.querySelector("main").append(...made);
-	});
-	const names = (await found(page)).map((f) => f.split(" ")[0]);
-	for (const rule of ["button-name", "image-alt", "label"]) assert.ok(names.includes(rule), rule);
+/** A theme moves no element: in the second one only the rules about colours are asked again. */
+const COLOUR_RULES = ["color-contrast", "link-in-text-block"];
+
+async function theme(page, colorScheme) {
+	await page.emulateMedia({ colorScheme });
+	await page.waitForFunction((th) => document.documentElement.dataset.theme === th, colorScheme);
+}
+
+/** Looks at what is on the page in both themes; gives `[what is wrong, where]`. Ends with the light theme. */
+async function bothThemes(page, name, within) {
+	const wrong = [];
+	const { width } = page.viewportSize();
+	for (const [th, rules] of [["light", null], ["dark", COLOUR_RULES]]) {
+		await theme(page, th);
+		await page.waitForFunction(() => !document.querySelector("main .busy, main .spinner"));
+		await shot(page, `access-${name.replace(/\W+/g, "-")}-${width}-${th}`);
+		for (const f of await found(page, { rules, within })) wrong.push([f, `${width} ${th}`]);
+	}
+	await theme(page, "light");
+	return wrong;
+}
+
+/** The pages, one per size, go from screen to screen. */
+let pages;
+before(async () => {
+	const whole = { after() {} }; // closeBrowser closes them
+	pages = await Promise.all(
+		[WIDE, PHONE].map(async (viewport) => {
+			const { page } = await open(whole, "flags", { viewport, colorScheme: "light" });
+			return page;
+		}),
+	);
 });
 
-for (const [name, path, arrive] of SCREENS)
-	test(name, async (t) => {
+test("the check finds what is wrong", async () => {
+	const rulesOf = async (page) => [...new Set((await bothThemes(page, "wrong")).map(([f, at]) => `${f.split(" ")[0]} ${at}`))];
+	for (const page of pages) {
+		await page.goto(`${server.base}status`);
+		await panels(page);
+		await page.evaluate(() => {
+			const made = ["button", "img", "input"].map((e) => document.createElement(e));
+			const small = ["a", "b"].map((name) => Object.assign(document.createElement("button"), { textContent: name }));
+			for (const e of small) e.setAttribute("style", "all: revert; width: 9px; height: 9px; padding: 0");
+			const text = Object.assign(document.createElement("p"), { textContent: "black in both themes" });
+			text.style.color = "#000";
+			document.querySelector("main").append(...made, ...small, text);
+		});
+		const { width } = page.viewportSize();
+		const rules = await rulesOf(page);
+		for (const rule of ["button-name", "image-alt", "label", "target-size"]) assert.ok(rules.includes(`${rule} ${width} light`), `${rule} in ${rules}`);
+		assert.ok(rules.includes(`color-contrast ${width} dark`), `contrast in ${rules}`);
+		assert.ok(!rules.includes(`color-contrast ${width} light`), `no contrast in ${rules}`);
+	}
+});
+
+for (const [name, path, arrive, within] of SCREENS)
+	test(name, async () => {
 		const wrong = new Map(); // what is wrong: where
-		for (const viewport of [WIDE, PHONE]) {
-			const { page } = await open(t, path, { viewport, colorScheme: "light" });
+		const look = async (page) => {
+			await page.goto(server.base + path);
 			await arrive(page);
-			for (const theme of ["light", "dark"]) {
-				const at = `${viewport.width} ${theme}`;
-				await page.emulateMedia({ colorScheme: theme });
-				await page.waitForFunction((th) => document.documentElement.dataset.theme === th, theme);
-				await page.waitForFunction(() => !document.querySelector("main .busy, main .spinner"));
-				await shot(page, `access-${name.replace(/\W+/g, "-")}-${viewport.width}-${theme}`);
-				for (const f of await found(page)) wrong.set(f, [...(wrong.get(f) ?? []), at]);
-			}
+			for (const [f, at] of await bothThemes(page, name, within)) wrong.set(f, [...(wrong.get(f) ?? []), at]);
 			const wide = await page.evaluate(() => [
 				document.documentElement.scrollWidth - innerWidth,
 				document.querySelector("main").scrollWidth - innerWidth,
 			]);
-			assert.ok(Math.max(...wide) <= 0, `${viewport.width}: ${wide} px wider than the screen`);
-			await page.context().close();
-		}
+			assert.ok(Math.max(...wide) <= 0, `${page.viewportSize().width}: ${wide} px wider than the screen`);
+		};
+		await Promise.all(pages.map(look));
 		assert.equal([...wrong].map(([f, at]) => `${f} [${at.join(", ")}]`).join("\n"), "");
 	});
 
