@@ -25,16 +25,16 @@ SHELL := /bin/bash
 # so no two use each other. `make lint` and every link below follow this table.
 
 ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
-	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded \
+	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded proto/any \
 	discovery/sources discovery/kubernetes discovery \
 	scrape/config scrape/receive scrape \
 	tsdb/bucket tsdb/store tsdb/remote tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
 	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service scrape/debuginfod \
 	tsdb/segments tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
 	tsdb/compact tsdb/read tsdb tsdb/cluster \
-	promql/syntax promql/changed promql/value promql/costs promql/profiles promql promql/engine promql/pprof \
+	promql/syntax promql/changed promql/value promql/costs promql/profiles promql/files promql promql/engine promql/pprof \
 	promql/rules/template promql/rules/notify promql/rules \
-	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/debuginfo web/api web
+	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web
 
 uses_base/yaml := base
 uses_base/gzip := base
@@ -47,6 +47,7 @@ uses_proto/otlp := base proto
 uses_proto/jfr := base proto
 uses_proto/legacy := base proto
 uses_proto/folded := base proto
+uses_proto/any := base base/gzip proto proto/jfr proto/legacy proto/folded
 uses_discovery/sources := base base/yaml base/net
 uses_discovery/kubernetes := base base/yaml base/net discovery/sources
 uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes
@@ -82,8 +83,9 @@ uses_promql/changed := base
 uses_promql/value := base tsdb promql/syntax
 uses_promql/costs := base promql/syntax promql/value
 uses_promql/profiles := base proto/report tsdb/symbols promql/syntax promql/value promql/costs
-uses_promql := base tsdb tsdb/debuginfo/names tsdb/columns promql/syntax promql/changed promql/value promql/costs promql/profiles
-uses_promql/engine := base base/self tsdb tsdb/debuginfo/names promql/syntax promql/value promql/costs promql
+uses_promql/files := base proto proto/any tsdb/symbols promql/syntax promql/value promql/profiles
+uses_promql := base tsdb tsdb/debuginfo/names tsdb/columns promql/syntax promql/changed promql/value promql/costs promql/profiles promql/files
+uses_promql/engine := base base/self tsdb tsdb/debuginfo/names promql/syntax promql/value promql/costs promql/files promql
 uses_promql/pprof := base proto tsdb/symbols promql/syntax promql/value promql/profiles
 uses_promql/rules/template := base base/net
 uses_promql/rules/notify := base base/net discovery
@@ -99,10 +101,11 @@ uses_web/push := base base/gzip proto proto/otlp proto/jfr proto/legacy proto/fo
 uses_web/profefe := base base/net proto scrape/config scrape/receive scrape tsdb web/http web/router web/render web/push
 uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service \
 	web/http web/router web/pyroscope web/push
-uses_web/api := base base/gzip scrape/config scrape/receive scrape tsdb tsdb/columns promql/syntax promql/engine promql/rules \
-	promql/rules/notify web/http web/router web/render web/push
+uses_web/files := base proto proto/any tsdb/symbols promql/syntax promql/files web/http web/router web/push
+uses_web/api := base base/gzip scrape/config scrape/receive scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
+	promql/rules/notify web/http web/router web/render web/push web/files
 uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push \
-	web/profefe web/debuginfo
+	web/profefe web/debuginfo web/files
 uses_cmd := $(ROOMS)
 # needs_ROOM is linked with a room: itself, the rooms it uses, and their needs. Those come earlier in ROOMS, so one pass does.
 $(foreach r,$(ROOMS) cmd,$(eval needs_$(r) := $(sort $(r) $(foreach u,$(uses_$(r)),$(needs_$(u))))))
@@ -230,8 +233,7 @@ UI_DIR := build/ui-src
 $(UI_DIR)/.installed: web/ui/package.json web/ui/package-lock.json web/ui/.npmrc | $(DEPS)
 	@mkdir -p $(UI_DIR)
 	@cp web/ui/package.json web/ui/package-lock.json web/ui/.npmrc $(UI_DIR)/
-	@echo "  NPM   web/ui"
-	@cd $(UI_DIR) && npm ci --no-audit --no-fund --loglevel=error
+	@cd $(UI_DIR) && $(CURDIR)/examples/progress.sh "  NPM   web/ui" npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 $(GEN_web): $(UI_SOURCES) $(UI_DIR)/.installed
 	@mkdir -p $(@D)
@@ -271,7 +273,7 @@ CMDS_run := go:golang-go
 PKGS_run :=
 CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format \
 	python3:python3 xz:xz-utils pip3:python3-pip javac:openjdk-17-jdk-headless llvm-symbolizer-14:llvm-14 addr2line:binutils \
-	dwz:dwz rustc:rustc
+	dwz:dwz rustc:rustc firefox-esr:firefox-esr
 PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev libgoogle-perftools-dev libjemalloc-dev
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
@@ -285,10 +287,9 @@ define install_missing
 		dpkg-query -W -f='$${db:Status-Abbrev}' "$$p" 2>/dev/null | grep -q '^ii' || missing="$$missing $$p"; \
 	done; \
 	if [ -n "$$missing" ]; then \
-		echo "  APT  $$missing"; \
-		$(SUDO) apt-get update -qq; \
-		$(SUDO) env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $$missing \
-			>/dev/null; \
+		examples/progress.sh "  APT   lists of packages" $(SUDO) apt-get update -qq; \
+		examples/progress.sh "  APT  $$missing" $(SUDO) env DEBIAN_FRONTEND=noninteractive \
+			apt-get install -y -qq --no-install-recommends $$missing; \
 	fi
 endef
 

@@ -1,3 +1,5 @@
+#include <stdio.h>
+
 #include "base/quote.h"
 
 size_t utf8_decode(struct str s, uint32_t *code)
@@ -190,5 +192,14 @@ struct quoted quoted_of(struct str s)
 		q.text[n] = '\0';
 	}
 	buf_release(&b);
+	return q;
+}
+
+struct quoted did_you_mean(const struct nearest *n)
+{
+	struct quoted q = { "" };
+
+	if (n->name.len)
+		snprintf(q.text, sizeof(q.text), "; did you mean %.230s?", QUOTED(n->name));
 	return q;
 }

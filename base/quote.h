@@ -34,4 +34,8 @@ struct quoted {
 struct quoted quoted_of(struct str s);
 #define QUOTED(s) quoted_of(s).text
 
+/* To end an error message with: `; did you mean "NAME"?`, or nothing where no name is near. */
+struct quoted did_you_mean(const struct nearest *n);
+#define DID_YOU_MEAN(n) did_you_mean(n).text
+
 #endif

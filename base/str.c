@@ -117,6 +117,68 @@ bool str_is_utf8(struct str s)
 	return true;
 }
 
+/* ---- the nearest name ---- */
+
+#define NEAREST_BYTES_MAX 80u /* longer names are not compared */
+
+static inline char lower(char c)
+{
+	return c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
+}
+
+static unsigned least(unsigned a, unsigned b)
+{
+	return a < b ? a : b;
+}
+
+/* Rows of the usual table: the distances of the first bytes of a to all beginnings of b. */
+static unsigned distance(struct str a, struct str b)
+{
+	unsigned rows[3][NEAREST_BYTES_MAX + 1];
+	unsigned *before = rows[0], *last = rows[1], *now = rows[2], *oldest;
+
+	for (unsigned j = 0; j <= b.len; j++)
+		last[j] = j;
+	for (unsigned i = 1; i <= a.len; i++) {
+		now[0] = i;
+		for (unsigned j = 1; j <= b.len; j++) {
+			char x = lower(a.ptr[i - 1]), y = lower(b.ptr[j - 1]);
+
+			now[j] = least(last[j - 1] + (x != y), least(last[j], now[j - 1]) + 1);
+			if (i > 1 && j > 1 && x == lower(b.ptr[j - 2]) && y == lower(a.ptr[i - 2]))
+				now[j] = least(now[j], before[j - 2] + 1);
+		}
+		oldest = before;
+		before = last;
+		last = now;
+		now = oldest;
+	}
+	return last[b.len];
+}
+
+struct nearest nearest_to(struct str wanted)
+{
+	unsigned most = wanted.len < 3 ? 1 : (unsigned)(wanted.len / 3);
+
+	return (struct nearest){ wanted, { 0 }, most + 1 };
+}
+
+void nearest_try(struct nearest *n, struct str name)
+{
+	size_t longer = n->wanted.len > name.len ? n->wanted.len - name.len : name.len - n->wanted.len;
+	unsigned d;
+
+	if (n->wanted.len > NEAREST_BYTES_MAX || name.len > NEAREST_BYTES_MAX || !name.len ||
+		longer >= n->distance)
+		return;
+	d = distance(n->wanted, name);
+	/* Nothing of the name may be left to see: "up" is not "cd". */
+	if (d >= n->distance || d >= name.len)
+		return;
+	n->distance = d;
+	n->name = name;
+}
+
 bool str_to_u64(struct str s, uint64_t *out)
 {
 	uint64_t v = 0;

@@ -58,6 +58,19 @@ bool str_is_utf8(struct str s); /* well-formed UTF-8, surrogates and > U+10FFFF 
 bool str_to_u64(struct str s, uint64_t *out);
 bool str_to_i64(struct str s, int64_t *out);
 
+/*
+ * The name that is nearest to one that was not found, for "did you mean". Distance is the number of
+ * bytes to insert, remove, change or swap with a neighbour, without regard to case (optimal string
+ * alignment). At most a third of the wanted name may differ; names above 80 bytes are not compared.
+ */
+struct nearest {
+	struct str wanted;
+	struct str name; /* empty: none is near; of equals the first that was tried */
+	unsigned distance; /* a nearer name has less */
+};
+struct nearest nearest_to(struct str wanted);
+void nearest_try(struct nearest *n, struct str name); /* name must outlive n */
+
 struct buf {
 	char *ptr;
 	size_t len, cap;

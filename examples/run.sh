@@ -42,9 +42,13 @@ start_demo() { # version, arguments
 }
 
 echo '[]' >"$targets"
-if command -v go >/dev/null && (cd examples/demo && go build -o ../../build/demo .); then
-	start_demo v1 --regression=none >build/demo-v1.addr
-	start_demo v2 ${EPI_REGRESSION:+--regression="$EPI_REGRESSION"} >build/demo-v2.addr
+build_demo() {
+	local said=$PWD/examples/progress.sh
+	(cd examples/demo && "$said" "  GO    examples/demo" go build -o ../../build/demo .)
+}
+if command -v go >/dev/null && build_demo; then
+	start_demo v1 --leak --regression=none >build/demo-v1.addr
+	start_demo v2 --leak ${EPI_REGRESSION:+--regression="$EPI_REGRESSION"} >build/demo-v2.addr
 	cat >"$targets.tmp" <<-END
 	[{"targets": ["127.0.0.1:$(cat build/demo-v1.addr)"], "labels": {"version": "v1", "service": "shop"}},
 	 {"targets": ["127.0.0.1:$(cat build/demo-v2.addr)"], "labels": {"version": "v2", "service": "shop"}}]
@@ -56,7 +60,7 @@ fi
 
 if [ "$listen" != 127.0.0.1:7272 ]; then
 	config=build/run.yml
-	sed -e "s|localhost:7272|$listen|" -e "s|\.\./build/|$PWD/build/|" examples/epimetheus.yml >"$config"
+	sed -e "s|localhost:7272|$listen|" -e "s|\.\./build/|$PWD/build/|" -e "s|rules/demo|$PWD/examples/&|" examples/epimetheus.yml >"$config"
 fi
 echo
 echo "  Epimetheus on http://$listen/   (first flame graph in about 10 seconds; Ctrl-C stops)"

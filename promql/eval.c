@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "promql/choose.h"
 #include "promql/costs/costs.h"
+#include "promql/files/files.h"
 #include "promql/numeric.h"
 #include "promql/over_time.h"
 #include "promql/plan.h"
@@ -273,6 +274,24 @@ static enum err_code call_total(
 	return rc;
 }
 
+/* While a query is planned, files give no elements, as selectors do. */
+static enum err_code call_file(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	struct value name, type = { 0 };
+	enum err_code rc;
+
+	if ((rc = eval_expr(ev, e->call.args[0], &name, err)) ||
+		(e->call.args_n > 1 && (rc = eval_expr(ev, e->call.args[1], &type, err))))
+		return rc;
+	if (ev->reader == &reader_notes) {
+		*out = (struct value){ .type = VALUE_PROFILES };
+		return ERR_OK;
+	}
+	rc = files_value(ev, e, name.string, type.string, out, err);
+	return rc ? rc : unit_note(ev, e, out, err);
+}
+
 /* ---- costs ---- */
 
 static enum err_code call_aggregate(
@@ -387,6 +406,7 @@ static const call_fn calls[FUNCTIONS] = {
 	[FN_FLAT_SHARE] = call_flat,
 	[FN_CUM_SHARE] = call_flat,
 	[FN_TOTAL] = call_total,
+	[FN_FILE] = call_file,
 	[FN_FOCUS] = call_merge,
 	[FN_IGNORE] = call_merge,
 	[FN_HIDE] = call_merge,

@@ -1,5 +1,7 @@
 #include "promql/unit.h"
 
+#include "promql/syntax/functions.h"
+
 /* Calls that keep the unit of an argument, by the argument's place. */
 /* clang-format off */
 static const struct {
@@ -141,7 +143,7 @@ static struct str unit_of(const struct eval *ev, const struct expr *e)
 	case EXPR_BINARY:
 		return unit_of_binary(ev, e);
 	case EXPR_CALL:
-		return unit_of_call(ev, &e->call);
+		return e->call.fn->id == FN_FILE ? unit_of_selector(ev, e) : unit_of_call(ev, &e->call);
 	case EXPR_NUMBER:
 	case EXPR_STRING:
 		break;

@@ -16,7 +16,7 @@
 
 #define UNIT_RATIO "ratio"
 
-/* The unit that a selector's profiles were found to have. */
+/* The unit that the profiles of a selector, or of file(), were found to have. */
 struct unit_note {
 	const struct expr *selector;
 	struct str unit; /* empty: several */

@@ -63,6 +63,7 @@ struct target_info {
 	struct str last_error; /* "" when the last scrape went well */
 	int64_t last_scrape_ns; /* start of the last finished scrape, time of day; 0: none yet */
 	int64_t last_duration_ns;
+	int64_t next_profile_ns; /* when the next profile is expected, time of day; 0: not known yet */
 	int64_t interval_ns, timeout_ns;
 	enum target_health health;
 	uint64_t scrapes, failures, skipped; /* since the loop began */

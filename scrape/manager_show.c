@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/hidden.h"
 #include "base/str.h"
 #include "scrape/manager_internal.h"
@@ -52,12 +53,22 @@ static struct labels without_secrets(struct snapshot *s, struct labels ls)
 	return shown;
 }
 
+/* When the profile that is being taken, or else the next one, is complete. */
+static int64_t next_profile(const struct scraper *s)
+{
+	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns;
+
+	return s->set ? clock_now_ns() + turn - clock_monotonic_ns() + s->target->seconds * NS_PER_S :
+					0;
+}
+
 /* Copies the fields that only the loop's thread may read. */
 static void show_state(struct snapshot *s, const struct scraper *from, struct target_info *to)
 {
 	to->last_error = dup(s, str_of(from->last_error ? from->last_error : ""));
 	to->last_scrape_ns = from->last_scrape_ns;
 	to->last_duration_ns = from->last_duration_ns;
+	to->next_profile_ns = next_profile(from);
 	to->health = from->health;
 	to->scrapes = from->scrapes;
 	to->failures = from->failures;

@@ -1,6 +1,7 @@
 #include "web/routes.h"
 #include "web/api/handlers.h"
 #include "web/debuginfo/debuginfo.h"
+#include "web/files/files.h"
 #include "web/handlers.h"
 #include "web/profefe/profefe.h"
 #include "web/push/forms.h"
@@ -24,7 +25,8 @@
 /* The first row that fits counts. */
 /* clang-format off */
 const struct route web_routes[] = {
-	{ ASK, "/api/v1/query", api_query, DATA, "evaluate at one time, or over a span" },
+	{ ASK, "/api/v1/query", api_query, DATA, "evaluate at one time, or over a span",
+		files_admit_query },
 	{ ASK, "/api/v1/query_range", api_query_range, DATA, "evaluate at steps" },
 	{ ASK, "/api/v1/format_query", api_format_query, API, "a query, laid out" },
 	{ ASK, "/api/v1/parse_query", api_parse_query, API, "a query as a tree" },
@@ -44,6 +46,9 @@ const struct route web_routes[] = {
 		"how many series and values labels have" },
 	{ HTTP_GET, "/api/v1/profile_types", api_profile_types, DATA, "what can be selected" },
 	{ ASK, "/api/v1/links", api_links, DATA, "samples that were taken while spans ran" },
+	{ HTTP_GET, "/api/v1/source", api_source, DATA,
+		"a file of source code, from a debuginfod server" },
+	{ HTTP_GET, "/api/v1/source_links", api_source_links, API, "links to source code" },
 	{ HTTP_GET, "/api/v1/targets", api_targets, API, "targets and their last scrape" },
 	{ ASK, "/api/v1/targets/relabel_steps", api_relabel_steps, API,
 		"what each rule does to a target's labels" },
@@ -52,6 +57,12 @@ const struct route web_routes[] = {
 	{ HTTP_GET, "/api/v1/scrape_pools", api_scrape_pools, API, "names of jobs" },
 	{ HTTP_GET, "/api/v1/symbols", debuginfo_symbols, DATA,
 		"binaries of native code, and their symbols" },
+	{ HTTP_POST, "/api/v1/files", files_post, DATA | ROUTE_CHANGES | ROUTE_BODY,
+		"what is in a profile's file; keeps it" },
+	{ HTTP_GET, "/api/v1/files", files_list, API, "files that are kept" },
+	{ HTTP_GET, "/api/v1/files/*", files_get, DATA, "a file that is kept" },
+	{ HTTP_DELETE, "/api/v1/files/*", files_delete, API | ROUTE_CHANGES,
+		"remove a file that is kept" },
 	{ HTTP_GET, "/api/v1/status/buildinfo", api_buildinfo, API, "version" },
 	{ HTTP_GET, "/api/v1/status/runtimeinfo", api_runtimeinfo, API,
 		"start time, last reload, counts" },

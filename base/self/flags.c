@@ -101,6 +101,19 @@ static enum err_code value_take(
 	return value_given(f, attached, err);
 }
 
+static enum err_code unknown(const struct flag *flags, size_t n, struct str name, struct err *err)
+{
+	struct nearest near = nearest_to(name);
+
+	for (size_t i = 0; i < n; i++)
+		nearest_try(&near, str_of(flags[i].name));
+	if (!near.name.len)
+		return err_set(err, ERR_INVALID, "unknown long flag '--" STR_FMT "'", STR_ARG(name));
+	return err_set(err, ERR_INVALID,
+		"unknown long flag '--" STR_FMT "'; did you mean '--" STR_FMT "'?", STR_ARG(name),
+		STR_ARG(near.name));
+}
+
 static enum err_code parse_long(
 	struct flag *flags, size_t n, struct command_line *c, struct err *err)
 {
@@ -116,7 +129,7 @@ static enum err_code parse_long(
 			f = NULL;
 	}
 	if (!f)
-		return err_set(err, ERR_INVALID, "unknown long flag '--" STR_FMT "'", STR_ARG(name));
+		return unknown(flags, n, name, err);
 	if (f->kind != FLAG_BOOL)
 		return value_take(f, equals ? equals + 1 : NULL, c, err);
 	if (negated && equals)

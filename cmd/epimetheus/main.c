@@ -32,7 +32,7 @@ static void print(struct buf *text, FILE *to)
 	buf_release(text);
 }
 
-/* --help, --version, --licenses. True: one of them was given, and the program ends. */
+/* --help, --version, --licenses and the like. True: one of them was given, and the program ends. */
 static bool answered(const struct options *o)
 {
 	struct buf text = { 0 };
@@ -42,6 +42,8 @@ static bool answered(const struct options *o)
 	else if (o->version)
 		buf_printf(&text, "epimetheus, version %s%s%s\n", EPI_VERSION,
 			EPI_REVISION[0] ? " (revision " EPI_REVISION : "", EPI_REVISION[0] ? ")" : "");
+	else if (o->completion_script[0])
+		options_print_completion(&text, o);
 	else if (o->licenses)
 		licenses_print(&text);
 	else

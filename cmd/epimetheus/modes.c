@@ -32,6 +32,9 @@ static const struct {
 	const char *why;
 } limits[] = {
 	{ "web.enable-ingest", SERVER, NO_INTAKE },
+	{ "web.enable-files", SERVER, NO_DATA },
+	{ "storage.files.max-size", SERVER, NO_DATA },
+	{ "storage.files.max-time", SERVER, NO_DATA },
 	{ "web.otlp-grpc-listen-address", SERVER, NO_INTAKE },
 	{ "storage.tsdb.window", SERVER, NO_INTAKE },
 	{ "storage.tsdb.out-of-order-time-window", SERVER, NO_INTAKE },

@@ -1,8 +1,10 @@
 #include "cmd/epimetheus/options.h"
 
+#include "base/clock.h"
 #include "base/self/machine_memory.h"
 #include "cmd/epimetheus/modes.h"
 
+#define FILES_TIME_MAX_NS (365 * NS_PER_DAY)
 #define QUERY_MEMORY_TOTAL_MIN (16u << 20) /* less answers nothing */
 
 static struct options opt;
@@ -35,6 +37,8 @@ static struct flag table[] = {
 		"Serve /api/v1/admin and /api/v1/targets/profile." },
 	{ "web.enable-ingest", FLAG_BOOL, &opt.enable_ingest, NULL,
 		"Serve POST /api/v1/ingest." },
+	{ "web.enable-files", FLAG_BOOL, &opt.enable_files, NULL,
+		"Keep files that people drop on the page, if they ask for it, until they expire." },
 	{ "web.cors.origin", FLAG_STRING, &opt.cors_origin, "",
 		"Regular expression for origins whose pages may read the API, anchored; default: none." },
 	{ "web.allowed-host", FLAG_LIST, &opt.allowed_hosts, NULL,
@@ -96,6 +100,10 @@ static struct flag table[] = {
 		"Bytes that symbols of native code may take; the least recently used go. 0: no limit." },
 	{ "storage.symbols.max-file-size", FLAG_BYTES, &opt.debuginfo_file_bytes_max, "1GiB",
 		"Bytes of one binary or file of debug data that symbols are taken from." },
+	{ "storage.files.max-size", FLAG_BYTES, &opt.files_bytes_max, "1GiB",
+		"Bytes of all files that people keep; a file beyond it is refused." },
+	{ "storage.files.max-time", FLAG_DURATION, &opt.files_time_max_ns, "30d",
+		"How long such a file may be kept." },
 	{ "query.timeout", FLAG_DURATION, &opt.query_timeout_ns, "2m", "Time a query may take." },
 	{ "query.max-concurrency", FLAG_UINT, &opt.concurrency_max, "20", "Queries at once." },
 	{ "query.max-threads", FLAG_UINT, &opt.query_threads_max, "0",
@@ -124,6 +132,8 @@ static struct flag table[] = {
 	{ "log.level", FLAG_STRING, &opt.log_level, "info", "debug, info, warn or error." },
 	{ "log.format", FLAG_STRING, &opt.log_format, "logfmt", "logfmt or json." },
 	{ "licenses", FLAG_BOOL, &opt.licenses, NULL, "Show the licences of the libraries linked in." },
+	{ "completion-script", FLAG_STRING, &opt.completion_script, "",
+		"Print a script that completes flags in a shell: bash, zsh or fish." },
 };
 /* clang-format on */
 
@@ -142,6 +152,8 @@ enum err_code options_parse(struct options *o, int argc, char **argv, struct err
 		return err_set(err, ERR_INVALID, "unexpected argument '%s'", args[0]);
 	if (!opt.debuginfo_file_bytes_max)
 		return err_set(err, ERR_INVALID, "--storage.symbols.max-file-size is 0");
+	if (opt.files_time_max_ns < NS_PER_S || opt.files_time_max_ns > FILES_TIME_MAX_NS)
+		return err_set(err, ERR_INVALID, "--storage.files.max-time is not 1s to 1y");
 	if (!opt.query_memory_total) {
 		opt.query_memory_total = machine_memory_bytes() / 4;
 		if (opt.query_memory_total < QUERY_MEMORY_TOTAL_MIN)
@@ -150,6 +162,9 @@ enum err_code options_parse(struct options *o, int argc, char **argv, struct err
 		return err_set(err, ERR_INVALID, "--query.max-memory-total is less than %u bytes",
 			QUERY_MEMORY_TOTAL_MIN);
 	}
+	if (opt.completion_script[0] &&
+		(rc = completion_shell_parse(opt.completion_script, &opt.completion_shell, err)))
+		return err_wrap(err, rc, "--completion-script");
 	opt.flags = table;
 	opt.flags_n = TABLE_N;
 	if (!opt.help && !opt.version && (rc = modes_check(&opt, err)))
@@ -165,6 +180,15 @@ void options_print_help(struct buf *out, const struct options *o)
 		"Continuous profiling server: scrapes pprof targets, keeps every profile, answers "
 		"queries.",
 		table, TABLE_N);
+}
+
+void options_print_completion(struct buf *out, const struct options *o)
+{
+	struct completion c = { .out = out, .shell = o->completion_shell, .program = "epimetheus" };
+
+	completion_begin(&c);
+	completion_command(&c, "", "", table, TABLE_N);
+	completion_end(&c);
 }
 
 bool options_has_config_file(const struct options *o)

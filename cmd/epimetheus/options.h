@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/self/flags.h"
+#include "cmd/shared/completion_script.h"
 #include "scrape/shard.h"
 
 enum server_mode { MODE_SERVER, MODE_QUERY, MODE_COMPACT };
@@ -18,11 +19,13 @@ struct options {
 	struct flag_list allowed_hosts;
 	int64_t read_timeout_ns, body_timeout_ns;
 	uint64_t bodies_bytes_max, address_bodies_bytes_max, address_checks_max;
-	bool enable_lifecycle, enable_admin_api, enable_ingest;
+	bool enable_lifecycle, enable_admin_api, enable_ingest, enable_files;
 	const char *data_dir;
 	int64_t retention_ns, raw_retention_ns, window_ns, block_max_ns, too_old_ns;
 	uint64_t retention_bytes, free_bytes_reserve, symbols_bytes, cache_bytes;
 	uint64_t debuginfo_bytes_max, debuginfo_file_bytes_max;
+	uint64_t files_bytes_max; /* of profiles in files that people keep */
+	int64_t files_time_max_ns;
 	uint64_t series_max, nodes_max, strings_max, label_sets_max, partition_bytes_max;
 	int64_t query_timeout_ns, lookback_ns;
 	uint64_t concurrency_max, query_threads_max, samples_max, query_memory_max, query_memory_total;
@@ -41,6 +44,8 @@ struct options {
 	const char *log_level, *log_format;
 	bool sandbox;
 	bool licenses;
+	const char *completion_script; /* "": none is asked for */
+	enum completion_shell completion_shell; /* out */
 
 	struct flag *flags; /* the table, filled in */
 	size_t flags_n;
@@ -49,6 +54,7 @@ struct options {
 
 MUST_CHECK enum err_code options_parse(struct options *o, int argc, char **argv, struct err *err);
 void options_print_help(struct buf *out, const struct options *o);
+void options_print_completion(struct buf *out, const struct options *o);
 /* True if --config.file was given. */
 bool options_has_config_file(const struct options *o);
 

@@ -20,6 +20,7 @@
 #include "tsdb/db_sink.h"
 #include "tsdb/debuginfo/names/index_cache.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
+#include "web/files/kept.h"
 #include "web/web.h"
 
 #define RULES_ELSEWHERE "rules do not run on one of several shards, but on query nodes"
@@ -37,6 +38,7 @@ struct server {
 	struct storage *storage;
 	struct db *db; /* the storage's: answers queries */
 	struct db_sink sink;
+	struct kept *files; /* NULL: none are kept */
 	struct extractor *extractor; /* the caller's */
 	struct debuginfo *debuginfo;
 	struct index_cache *indexes;
@@ -359,6 +361,29 @@ static enum err_code open_debuginfo(struct server *s, struct err *err)
 	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
 }
 
+/* Beside them, likewise. A node without data of its own keeps nothing. */
+static enum err_code open_files(struct server *s, struct err *err)
+{
+	const struct options *o = &s->o;
+	struct kept_options k = {
+		.fs = &fs_posix,
+		.bytes_max = o->files_bytes_max,
+		.time_max_ns = o->files_time_max_ns,
+		.free_bytes_min = o->free_bytes_reserve,
+	};
+	struct buf dir = { 0 };
+	enum err_code rc;
+
+	if (o->mode != MODE_SERVER)
+		return ERR_OK;
+	buf_printf(&dir, "%s/files", o->data_dir);
+	buf_add_char(&dir, '\0');
+	k.dir = dir.ptr;
+	rc = buf_failed(&dir) ? err_nomem(err, "files") : kept_open(&k, &s->files, err);
+	buf_release(&dir);
+	return rc == ERR_NOT_FOUND ? ERR_IO : rc;
+}
+
 static void walk(void *ctx)
 {
 	struct server *s = ctx;
@@ -413,11 +438,14 @@ static enum err_code open_web(struct server *s, struct err *err)
 		.enable_lifecycle = o->enable_lifecycle,
 		.enable_admin_api = o->enable_admin_api,
 		.enable_ingest = o->enable_ingest,
+		.enable_files = o->enable_files,
 		.db = s->db,
 		.sink = &s->sink.sink,
 		.engine = s->engine,
 		.manager = s->manager,
 		.debuginfo = s->debuginfo,
+		.debuginfod = s->debuginfod,
+		.files = s->files,
 		.notifier = s->notifier,
 		.flags = o->flags,
 		.flags_n = o->flags_n,
@@ -494,7 +522,7 @@ enum err_code server_open(
 	if (o->sandbox)
 		limits_files(o->data_dir, /* no thread has been started yet */
 			s->checked && s->checked->bucket.present ? o->bucket_cache_path : NULL);
-	if ((rc = open_storage(s, err)) || (rc = open_debuginfo(s, err)) ||
+	if ((rc = open_storage(s, err)) || (rc = open_debuginfo(s, err)) || (rc = open_files(s, err)) ||
 		(rc = open_engine(s, err)) || (rc = open_debuginfod(s, err)))
 		goto fail;
 	if ((rc = notifier_open(&n, &s->notifier, err)))
@@ -547,6 +575,7 @@ void server_close(struct server *s)
 	engine_close(s->engine);
 	index_cache_close(s->indexes);
 	debuginfo_service_close(s->debuginfo);
+	kept_close(s->files);
 	storage_close(s->storage);
 	config_unref(s->checked);
 	config_unref(s->alerting);

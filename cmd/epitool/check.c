@@ -133,6 +133,8 @@ static int check_files(int argc, char **argv, const char *what,
 	size_t n = 0;
 	int rc = 0;
 
+	if (flags_are_listed(NULL, 0))
+		return 0;
 	if (flags_parse(NULL, 0, argc, argv, files, FILES_MAX, &n, &help, &version, &err)) {
 		fprintf(stderr, "epitool: error: %s\n", err.msg);
 		return EXIT_USAGE;

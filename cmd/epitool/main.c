@@ -2,14 +2,18 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/quote.h"
 #include "cmd/epitool/epitool.h"
 #include "cmd/epitool/progress.h"
+#include "cmd/shared/completion_script.h"
 
 struct command {
 	const char *name, *sub; /* sub NULL: a command of one word */
 	int (*run)(int argc, char **argv);
 	const char *usage, *help;
 };
+
+static int completion(int argc, char **argv);
 
 /* clang-format off */
 static const struct command commands[] = {
@@ -24,6 +28,12 @@ static const struct command commands[] = {
 		"Ask a server or a data directory." },
 	{ "diff", NULL, diff, "diff [FLAGS] BASE NEW",
 		"What changed between two runs, queries or files." },
+	{ "compare", NULL, compare, "compare [FLAGS] BASE NEW | QUERY",
+		"The same, or two windows of a query, and which function changed most." },
+	{ "top", NULL, top, "top [FLAGS] QUERY|FILE",
+		"What costs most; --watch: again and again, with the change." },
+	{ "flame", NULL, flame, "flame [FLAGS] QUERY|FILE",
+		"A flame graph in the terminal: arrows, Enter, Backspace, /." },
 	{ "push", NULL, push, "push [FLAGS] FILE...", "Send pprof files to a server." },
 	{ "debuginfo", "upload", debuginfo_send_files, "debuginfo upload [FLAGS] FILE|DIR...",
 		"Send symbols of native code to a server." },
@@ -47,6 +57,8 @@ static const struct command commands[] = {
 		"What was lost, until a person accepts it." },
 	{ "tsdb", "dump", tsdb_dump, "tsdb dump [--match=SELECTOR] [-o DIR] [DIR]",
 		"Print rows, or write each as a pprof file." },
+	{ "completion", NULL, completion, "completion bash|zsh|fish",
+		"Print a script that completes commands and flags in a shell." },
 };
 /* clang-format on */
 
@@ -58,6 +70,128 @@ static void usage(FILE *to)
 	for (size_t i = 0; i < COMMANDS_N; i++)
 		fprintf(to, "  %-55s %s\n", commands[i].usage, commands[i].help);
 	fprintf(to, "\n`epitool COMMAND --help` shows a command's flags.\n");
+}
+
+/* ---- completion ---- */
+
+struct listing {
+	struct completion c;
+	const struct command *command;
+	char words[COMMANDS_N][32];
+};
+
+static void list_flags(void *ctx, const struct flag *flags, size_t n)
+{
+	struct listing *x = ctx;
+	size_t i = (size_t)(x->command - commands);
+
+	completion_command(&x->c, x->words[i], x->command->help, flags, n);
+}
+
+/* Calls each command for its flags alone; --help, so that none that forgets to ask does anything.
+ */
+static void list_commands(struct listing *x)
+{
+	char *line[] = { (char *)(uintptr_t) "epitool", (char *)(uintptr_t) "--help", NULL };
+
+	completion_begin(&x->c);
+	flags_list_by(list_flags, x);
+	for (size_t i = 0; i < COMMANDS_N; i++) {
+		const struct command *c = &commands[i];
+
+		snprintf(x->words[i], sizeof(x->words[i]), "%s%s%s", c->name, c->sub ? " " : "",
+			c->sub ? c->sub : "");
+		x->command = c;
+		c->run(2, line);
+	}
+	flags_list_by(NULL, NULL);
+	completion_end(&x->c);
+}
+
+static int completion(int argc, char **argv)
+{
+	static const char about[] =
+		"Prints a script for a shell. bash: source <(epitool completion bash), in ~/.bashrc;\n"
+		"zsh: epitool completion zsh >_epitool in a directory of $fpath;\n"
+		"fish: epitool completion fish >~/.config/fish/completions/epitool.fish";
+	struct buf out = { 0 };
+	struct listing x = { .c = { .out = &out, .program = "epitool" } };
+	const char *args[1];
+	struct err err;
+	size_t n;
+	int rc = read_flags(NULL, 0, argc, argv, "completion bash|zsh|fish", about, args, 1, 1, &n);
+
+	if (rc >= 0)
+		return rc;
+	if (completion_shell_parse(args[0], &x.c.shell, &err)) {
+		fprintf(stderr, "epitool: error: %s\nusage: epitool completion bash|zsh|fish\n", err.msg);
+		return EXIT_USAGE;
+	}
+	list_commands(&x);
+	rc = 0;
+	if (buf_failed(&out) || put_output("", buf_str(&out), &err)) {
+		fprintf(stderr, "epitool: error: completion: %s\n",
+			buf_failed(&out) ? "out of memory" : err.msg);
+		rc = EXIT_FAILED;
+	}
+	buf_release(&out);
+	return rc;
+}
+
+/* ---- what is no command ---- */
+
+static bool is_subcommand_of(const struct command *c, const char *name)
+{
+	return c->sub && !strcmp(c->name, name);
+}
+
+/* "tsdb has list, analyze, ..."; nothing if no command has this first word. */
+static void add_subcommands(struct buf *out, const char *name)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		if (is_subcommand_of(&commands[i], name))
+			buf_printf(out, n++ ? ", %s" : "; it has %s", commands[i].sub);
+}
+
+/* The nearest of all that could be meant: a whole command, or the first word of some. */
+static void add_nearest(struct buf *out, const char *word, struct str words)
+{
+	struct nearest one = nearest_to(str_of(word)), two = nearest_to(words);
+	static char names[COMMANDS_N][32];
+
+	for (size_t i = 0; i < COMMANDS_N; i++) {
+		snprintf(names[i], sizeof(names[i]), "%s %s", commands[i].name,
+			commands[i].sub ? commands[i].sub : "");
+		if (commands[i].sub)
+			nearest_try(&two, str_of(names[i]));
+		nearest_try(&one, str_of(commands[i].name));
+	}
+	buf_printf(out, "%s",
+		two.name.len && (!one.name.len || two.distance <= one.distance) ? DID_YOU_MEAN(&two) :
+																		  DID_YOU_MEAN(&one));
+}
+
+static void unknown_command(const char *word, const char *second)
+{
+	struct buf words = { 0 }, out = { 0 };
+	bool has_subs = false;
+
+	for (size_t i = 0; i < COMMANDS_N; i++)
+		has_subs = has_subs || is_subcommand_of(&commands[i], word);
+	buf_printf(&words, "%s%s%s", word, second[0] ? " " : "", second);
+	buf_printf(
+		&out, "epitool: error: %s command '", has_subs && !second[0] ? "incomplete" : "unknown");
+	buf_add_printable(&out, has_subs ? buf_str(&words) : str_of(word));
+	buf_add_char(&out, '\'');
+	if (has_subs)
+		add_subcommands(&out, word);
+	if (!has_subs || second[0])
+		add_nearest(&out, has_subs ? "" : word, buf_str(&words));
+	fprintf(stderr, STR_FMT "\n`epitool --help` lists the commands.\n", STR_ARG(buf_str(&out)));
+	buf_release(&words);
+	buf_release(&out);
 }
 
 int main(int argc, char **argv)
@@ -83,8 +217,6 @@ int main(int argc, char **argv)
 			continue;
 		return interrupt_exit_code(c->run(argc - words, argv + words));
 	}
-	fprintf(stderr, "epitool: error: unknown command '%s%s%s'\n", argv[1], argc > 2 ? " " : "",
-		argc > 2 ? argv[2] : "");
-	usage(stderr);
+	unknown_command(argv[1], argc > 2 ? argv[2] : "");
 	return EXIT_USAGE;
 }

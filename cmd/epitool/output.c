@@ -33,6 +33,22 @@ enum err_code put_output(const char *path, struct str content, struct err *err)
 	return ERR_OK;
 }
 
+static flags_list_fn list_flags;
+static void *list_ctx;
+
+void flags_list_by(flags_list_fn fn, void *ctx)
+{
+	list_flags = fn;
+	list_ctx = ctx;
+}
+
+bool flags_are_listed(const struct flag *flags, size_t n)
+{
+	if (list_flags)
+		list_flags(list_ctx, flags, n);
+	return list_flags != NULL;
+}
+
 static void print_help(const struct flag *flags, size_t n, const char *usage, const char *about)
 {
 	struct buf text = { 0 };
@@ -50,6 +66,8 @@ int read_flags(struct flag *flags, size_t n, int argc, char **argv, const char *
 	bool help = false, version = false;
 	struct err err = { 0 };
 
+	if (flags_are_listed(flags, n))
+		return 0;
 	if (flags_parse(flags, n, argc, argv, args, max, args_n, &help, &version, &err)) {
 		fprintf(stderr, "epitool: error: %s\nusage: epitool %s\n", err.msg, usage);
 		return EXIT_USAGE;

@@ -14,10 +14,10 @@ MUST_CHECK enum err_code profile_file_read(const char *path, struct buf *bytes, 
 MUST_CHECK enum err_code profile_file_decode(
 	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err);
 /*
- * The name under which such a profile is scraped: process_cpu, memory, goroutine, ... Block and
- * mutex profiles look the same: the name of the file decides if it has one of these words. NULL:
- * unknown.
+ * The same, and all that proto/any reads. A name that ends in .folded or .collapsed announces
+ * folded text. Of a recording of Java it is the CPU profile, else the first one.
  */
-const char *profile_name_guess(const struct pprof *p, const char *path);
+MUST_CHECK enum err_code profile_file_decode_any(
+	const char *path, struct str bytes, struct arena *a, const struct pprof **out, struct err *err);
 
 #endif

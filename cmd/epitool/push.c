@@ -4,6 +4,7 @@
 #include "cmd/epitool/profile_file.h"
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/times.h"
+#include "proto/any/any.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,11 +116,16 @@ static enum err_code push_bytes(const struct push_flags *f, const char *file, st
 	struct buf path = { 0 }, answer = { 0 };
 	const char *name = f->name;
 	const struct pprof *p;
+	struct str guess;
 	enum err_code rc;
 
 	if ((rc = profile_file_decode(file, bytes, a, &p, err)))
 		return rc;
-	if (!name[0] && !(name = profile_name_guess(p, file)))
+	if (!name[0]) {
+		guess = any_name_guess(p, str_of(file));
+		name = guess.ptr; /* a constant */
+	}
+	if (!name[0])
 		return err_set(err, ERR_INVALID,
 			"%s: its sample types do not say which profile it is: use --name", file);
 	if (!(rc = add_params(f, name, &path, err))) {

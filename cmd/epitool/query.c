@@ -4,6 +4,7 @@
 #include "cmd/epitool/ask.h"
 #include "cmd/epitool/progress.h"
 #include "cmd/epitool/show.h"
+#include "cmd/epitool/source.h"
 #include "cmd/epitool/table.h"
 #include "web/render/render.h"
 
@@ -113,6 +114,8 @@ int query(int argc, char **argv)
 	}
 	interrupt_catch();
 	if (run(&f, args[0], &err)) {
+		if (err.code != ERR_CANCELED)
+			source_explain_query(args[0], &err);
 		ask_print_error(args[0], &err);
 		return EXIT_FAILED;
 	}

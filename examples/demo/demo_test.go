@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"hash/adler32"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"reflect"
+	"runtime/pprof"
 	"sort"
 	"strings"
 	"testing"
@@ -140,6 +142,44 @@ func TestReadyAndWatch(t *testing.T) {
 	code, body, _ := fetch(t, "GET", server.URL+"/-/ready")
 	if code != 503 || body != "stopping\n" {
 		t.Errorf("after stop: %d %q", code, body)
+	}
+}
+
+// The leaks grow with the requests that cause them, and end at their limit.
+func TestLeaks(t *testing.T) {
+	s := newShop()
+	s.leaks = newLeak()
+	server := httptest.NewServer(newHandler(s, "v1", context.Background()))
+	defer server.Close()
+	for i := 0; i < 3; i++ {
+		fetch(t, "GET", server.URL+"/checkout?seed=1")
+		fetch(t, "GET", server.URL+"/export?seed=1")
+	}
+	if kept := len(s.leaks.receipts); kept != 3 {
+		t.Errorf("3 checkouts keep %d receipts", kept)
+	}
+	// Goroutines begin and end a moment later.
+	waiting := func(want int) int {
+		n := -1
+		for i := 0; i < 1000 && n != want; i++ {
+			var stacks bytes.Buffer
+			pprof.Lookup("goroutine").WriteTo(&stacks, 2)
+			n = strings.Count(stacks.String(), ".awaitReview(")
+			time.Sleep(time.Millisecond)
+		}
+		return n
+	}
+	if n := waiting(3); n != 3 {
+		t.Errorf("3 exports leave %d goroutines", n)
+	}
+	for i := 3; i < receiptsMax; i++ {
+		s.leaks.keepReceipt([]byte("paid"))
+	}
+	if kept := len(s.leaks.receipts); kept != 0 {
+		t.Errorf("%d receipts are kept at the limit", kept)
+	}
+	if n := waiting(0); n != 0 {
+		t.Errorf("%d goroutines are left at the limit", n)
 	}
 }
 

@@ -45,6 +45,7 @@ type shop struct {
 	root     *category
 	photo    []byte
 	secret   []byte
+	leaks    *leak // nil in a shop that does not leak
 
 	stockLock sync.Mutex
 	stock     []int // guarded by stockLock

@@ -183,6 +183,7 @@ void query_close(struct query *q)
 	e = q->engine;
 	naming_close(q->naming);
 	db_querier_close(q->querier);
+	file_set_close(q->files);
 	parsed_release(q->parsed);
 	arena_release(&q->arena);
 	memory_pool_leave(&q->memory);

@@ -17,6 +17,7 @@
 #include "promql/value/value.h"
 
 struct index_cache;
+struct file_finder;
 struct engine;
 struct query;
 
@@ -69,6 +70,8 @@ struct query_options {
 	 * analyze it is also evaluated, under its limits, and its parts are timed.
 	 */
 	bool explain, analyze;
+	const struct file_finder *files; /* of file(): promql/files/files.h; NULL: there are none */
+	bool hints; /* an empty answer tells a name of the query that is not stored, and what is near */
 };
 
 /* Parses, checks, evaluates. *out must be closed after use, result included. */

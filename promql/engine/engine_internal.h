@@ -9,6 +9,7 @@
 
 #include "base/thread.h"
 #include "promql/engine/engine.h"
+#include "promql/files/files.h"
 #include "promql/plan.h"
 #include "promql/workers.h"
 #include "tsdb/debuginfo/names/naming.h"
@@ -21,6 +22,7 @@ struct query {
 	struct parsed *parsed;
 	struct db_querier *querier;
 	struct naming *naming;
+	struct file_set *files; /* NULL: none came with it */
 	struct query_plan plan;
 	struct result result;
 	int64_t deadline_ns; /* monotonic */
@@ -62,5 +64,10 @@ MUST_CHECK enum err_code eval_scrape(
 
 /* Evaluates what is parsed, once or step by step, into q->result. */
 MUST_CHECK enum err_code query_evaluate(struct query *q, struct err *err);
+
+/* ---- hints.c ---- */
+
+/* The answer is empty: infos name what the selectors ask for and is not stored. */
+MUST_CHECK enum err_code hints_add(struct query *q, struct eval *ev, struct err *err);
 
 #endif

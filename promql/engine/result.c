@@ -136,14 +136,17 @@ static int by_text(const void *a, const void *b)
 }
 
 /* Adds the database's warnings about damage and its infos to ours. */
-static enum err_code add_notices(struct query *q, const struct eval *ev, struct err *err)
+static enum err_code add_notices(struct query *q, struct eval *ev, struct err *err)
 {
 	struct result *r = &q->result;
+	bool is_list = r->type != RESULT_SCALAR && r->type != RESULT_STRING && r->type != RESULT_SCRAPE;
 	struct str *sorted;
 	const struct str *v;
 	enum err_code rc;
 	size_t n;
 
+	if (q->o.hints && is_list && r->n == 0 && (rc = hints_add(q, ev, err)))
+		return rc;
 	if ((rc = append(q, &r->infos, &r->infos_n, ev->infos, ev->infos_n, err)) || !q->querier)
 		return rc;
 	v = db_querier_warnings(q->querier, &n);
@@ -264,6 +267,9 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 	if ((rc = naming_open(limits->indexes, &q->arena, &q->naming, err)))
 		return rc;
 	ev.naming = q->naming;
+	if (o->files && (rc = file_set_open(o->files, &q->memory, &q->files, err)))
+		return rc;
+	ev.files = q->files;
 	if ((rc = eval_prepare(&ev, err)))
 		return rc;
 	q->result.t_ns = ev.t_ns;

@@ -314,6 +314,15 @@ static enum err_code check_strings(struct checker *c, const struct expr *e)
 	}
 }
 
+static enum err_code unknown_function(struct checker *c, const struct expr *e)
+{
+	struct nearest near = nearest_to(e->call.name);
+
+	for (size_t i = 0; i < FUNCTIONS; i++)
+		nearest_try(&near, str_of(functions[i].name));
+	return FAIL(c, e->at, "unknown function %s%s", QUOTED(e->call.name), DID_YOU_MEAN(&near));
+}
+
 static enum err_code check_call(struct checker *c, struct expr *e)
 {
 	struct call *call = &e->call;
@@ -321,7 +330,7 @@ static enum err_code check_call(struct checker *c, struct expr *e)
 	enum err_code rc;
 
 	if (!fn)
-		return FAIL(c, e->at, "unknown function %s", QUOTED(call->name));
+		return unknown_function(c, e);
 	if ((rc = check_grouping(c, e)))
 		return rc;
 	if (call->args_n < fn->args_min || call->args_n > fn->args_max)

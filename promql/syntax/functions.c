@@ -64,6 +64,9 @@ const struct function functions[FUNCTIONS] = {
 	{ "rate", FN_RATE, 0, 1, 1, { VALUE_PROFILES | ARG_WINDOW }, VALUE_PROFILES,
 	  "rate(profiles[window])",
 	  "cost per second, as if all of the time had been profiled" },
+	{ "file", FN_FILE, 0, 1, 2, { VALUE_STRING, VALUE_STRING }, VALUE_PROFILES,
+	  "file(\"name\"[, \"type\"])",
+	  "the profile in a file that came with the query, or that was kept on the server" },
 
 	{ "focus", FN_FOCUS, FILTER, VALUE_PROFILES,
 	  "focus(profiles, \"re\")", "the stacks with a frame whose function or file matches" },

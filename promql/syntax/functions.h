@@ -24,6 +24,7 @@ enum function_id {
 	FN_CUM_SHARE,
 	FN_TOTAL, /* total(profiles) -> costs */
 	FN_RATE, /* rate(sel[5m]) -> profiles; *_over_time give profiles too */
+	FN_FILE, /* file("name"[, "type"]) -> profiles */
 	/* filters of profiles: promql/profiles/filter.h */
 	FN_FOCUS, /* focus(profiles, expression) -> profiles */
 	FN_IGNORE,

@@ -144,3 +144,14 @@ size_t type_default(const struct profile_type *types, size_t n, struct str defau
 		found = find_type(types, n, default_sample_type, (struct str){ 0 });
 	return found < n ? found : n - 1;
 }
+
+void type_short_name(const struct profile_type *t, struct str *name, struct str *sample_type)
+{
+	*name = str_eq(t->name, aliases[0].name) ? aliases[0].alias : t->name;
+	*sample_type = t->sample_type;
+	if (!t->name.len || str_eq(t->sample_type, t->name))
+		*sample_type = (struct str){ 0 };
+	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
+		if (str_eq(t->name, defaults[i].name) && str_eq(t->sample_type, defaults[i].sample_type))
+			*sample_type = (struct str){ 0 };
+}

@@ -39,6 +39,12 @@ bool type_pattern_known(const struct type_pattern *p);
 bool type_pattern_match(const struct type_pattern *p, const struct profile_type *t);
 
 /*
+ * The type for people: *name with its usual alias (cpu), *sample_type empty if it is the one that
+ * the name alone means, or the same word (goroutine). Both are empty where t->name is.
+ */
+void type_short_name(const struct profile_type *t, struct str *name, struct str *sample_type);
+
+/*
  * The default type of a profile among types[0..n), which are all of one name and in the profile's
  * own order: cpu/nanoseconds of process_cpu, inuse_space of memory, delay of block and mutex;
  * where that is missing, or for other profiles, default_sample_type (may be empty), else the

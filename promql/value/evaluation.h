@@ -48,6 +48,7 @@ struct eval {
 	struct arena *whole; /* of the query; it lives over all steps */
 	struct unit_note *units; /* promql/unit.h */
 	struct numeric_cache *numbers; /* promql/numeric.h */
+	struct file_set *files; /* promql/files/files.h; NULL: none came with the query */
 	struct naming *naming; /* tsdb/debuginfo/names/naming.h; NULL: addresses stay */
 	enum eval_mode mode;
 	int64_t t_ns; /* of this evaluation */

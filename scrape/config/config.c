@@ -166,7 +166,7 @@ static void global_fill(struct global_config *g)
 struct file_fields { /* jobs are decoded after `global`, wherever that is in the file */
 	struct global_config global;
 	const struct yaml_node *jobs, *files, *rules, *alerting, *push, *debuginfod, *directories,
-		*bucket;
+		*links, *bucket;
 };
 
 static enum err_code keep_node(
@@ -203,6 +203,8 @@ static const struct yaml_field file_table[] = {
 		"servers of debug data", 0 },
 	{ "debug_directories", YAML_CUSTOM, offsetof(struct file_fields, directories), NULL, keep_node,
 		"directories with debug data", 0 },
+	{ "source_links", YAML_CUSTOM, offsetof(struct file_fields, links), NULL, keep_node,
+		"where code can be seen", 0 },
 	{ "bucket", YAML_CUSTOM, offsetof(struct file_fields, bucket), NULL, keep_any,
 		"the object store", 0 },
 };
@@ -371,6 +373,7 @@ static enum err_code config_decode(
 		return rc;
 	if ((rc = push_config_decode(&ctx, f.push, &c->push, err)) ||
 		(rc = debuginfod_config_decode(&ctx, f.debuginfod, f.directories, &c->debuginfod, err)) ||
+		(rc = source_links_decode(&ctx, f.links, &c->source_links, err)) ||
 		(rc = bucket_section_decode(&ctx, f.bucket, &c->bucket, err)) ||
 		(rc = decode_jobs(c, &ctx, f.jobs, err)))
 		return rc;
@@ -453,6 +456,7 @@ void config_unref(struct config *c)
 	alerting_config_release(&c->alerting);
 	push_config_release(&c->push);
 	debuginfod_config_release(&c->debuginfod);
+	source_links_release(&c->source_links);
 	arena_release(&c->arena);
 	free(c);
 }

@@ -23,6 +23,7 @@
 #include "scrape/config/bucket_section.h"
 #include "scrape/config/debuginfod_config.h"
 #include "scrape/config/push_config.h"
+#include "scrape/config/source_links.h"
 
 #define CONFIG_INTERVAL_DEFAULT_NS (60 * INT64_C(1000000000))
 #define CONFIG_TIMEOUT_DEFAULT_NS (10 * INT64_C(1000000000))
@@ -99,6 +100,7 @@ struct config {
 	struct alerting_config alerting;
 	struct push_config push;
 	struct debuginfod_config debuginfod;
+	struct source_links source_links;
 	struct bucket_section bucket;
 };
 

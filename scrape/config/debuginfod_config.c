@@ -17,6 +17,7 @@ static const struct yaml_field table[] = {
 	{ "url", YAML_STRING, AT(url), NULL, NULL, "what is before /buildid", 0 },
 	{ "timeout", YAML_DURATION, AT(timeout_ns), NULL, NULL, "of an answer until its end", 0 },
 	{ "max_size", YAML_BYTES, AT(max_size), NULL, NULL, "of a file", 0 },
+	{ "source", YAML_BOOL, AT(source), NULL, NULL, "whether it is asked for source code", 0 },
 	{ "allow_paths", YAML_LIST, AT(allow_paths), NULL, NULL, "of binaries to ask for", 0 },
 	{ "allow_build_ids", YAML_LIST, AT(allow_build_ids), NULL, NULL, "to ask for", 0 },
 	HTTP_CONFIG_FIELDS(AT(http)),
@@ -165,6 +166,14 @@ bool debuginfod_allows(const struct debuginfod_server *s, struct str path, struc
 		(s->build_ids && regex_match(s->build_ids, build_id));
 }
 
+bool debuginfod_gives_source(const struct debuginfod_config *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->v[i].source)
+			return true;
+	return false;
+}
+
 static void encode_list(struct buf *out, const struct yaml_list *l)
 {
 	const struct str *v = l->v;
@@ -180,7 +189,8 @@ void debuginfod_config_encode(struct buf *out, const struct debuginfod_config *c
 		const struct debuginfod_server *s = &c->v[i];
 
 		buf_add_lenstr(out, s->url);
-		buf_printf(out, " %lld %llu ", (long long)s->timeout_ns, (unsigned long long)s->max_size);
+		buf_printf(out, " %lld %llu %d ", (long long)s->timeout_ns, (unsigned long long)s->max_size,
+			s->source);
 		encode_list(out, &s->allow_paths);
 		encode_list(out, &s->allow_build_ids);
 		http_config_encode(out, &s->http);

@@ -28,6 +28,7 @@ struct debuginfod_server {
 	struct str url; /* without a slash at its end */
 	int64_t timeout_ns; /* of an answer until its end */
 	uint64_t max_size; /* of a file */
+	bool source; /* is asked for source code too */
 	struct yaml_list allow_paths, allow_build_ids; /* regular expressions of whole texts */
 	struct regex *paths, *build_ids; /* the lists, compiled; NULL: empty */
 	struct http_config http;
@@ -48,6 +49,7 @@ void debuginfod_config_release(struct debuginfod_config *c);
 
 /* Whether the server may be asked: one of its lists matches, or it has none. */
 bool debuginfod_allows(const struct debuginfod_server *s, struct str path, struct str build_id);
+bool debuginfod_gives_source(const struct debuginfod_config *c); /* a server does */
 /* Every setting of the servers, so that equal bytes are equal settings. The bytes hold secrets. */
 void debuginfod_config_encode(struct buf *out, const struct debuginfod_config *c);
 /* For `check config`: directories and files of credentials can be read. */

@@ -6,6 +6,7 @@
  *	debuginfo_next_wanted   a thread takes it here
  *	DIR/.build-id/ab/cdef.debug, DIR/PATH.debug, DIR/PATH       debuginfo_extract_file
  *	URL/buildid/abcdef/debuginfo, then .../executable           debuginfo_upload_*: in pieces
+ *	URL/buildid/abcdef/source/usr/src/a.c                       debuginfod_source: for its caller
  *
  * All servers are asked for debug data before one is asked for an executable. A build id that none
  * has is missing for DEBUGINFOD_MISSING_NS. A server that fails (no answer, none in time, a status
@@ -21,11 +22,13 @@
  *            caller's; it is closed after debuginfod_close.
  * Threads:   "debuginfod-dir" takes what is wanted and looks into directories; "debuginfod" is an
  *            event loop with the HTTP client, which writes uploads to the store. apply: one at a
- *            time; list: any.
+ *            time; list, source: any.
  * Source:    elfutils' debuginfod(8): webapi, X-DEBUGINFOD-MAXSIZE; GDB's "Separate Debug Files".
  */
 #ifndef SCRAPE_DEBUGINFOD_DEBUGINFOD_H
 #define SCRAPE_DEBUGINFOD_DEBUGINFOD_H
+
+#include <stdatomic.h>
 
 #include "scrape/config/config.h"
 #include "tsdb/debuginfo/service/debuginfo.h"
@@ -60,6 +63,30 @@ void debuginfod_close(struct debuginfod *f);
  * another, nothing is missing any more.
  */
 MUST_CHECK enum err_code debuginfod_apply(struct debuginfod *f, struct config *c, struct err *err);
+
+/* ---- source code ---- */
+
+#define DEBUGINFOD_SOURCE_BYTES_MAX (4u << 20)
+#define DEBUGINFOD_SOURCES_MAX 8u /* asked for at once */
+#define DEBUGINFOD_SOURCE_MISSING_NS (600 * INT64_C(1000000000))
+
+struct debuginfod_source {
+	struct str build_id; /* GNU's */
+	struct str path; /* of the source, as debug data says: from / on */
+	struct str binary; /* its path, for allow_paths; "": not known */
+};
+struct debuginfod_text {
+	struct str text; /* any bytes */
+	struct str server; /* its URL without secrets */
+};
+/*
+ * Asks the servers with `source: true` one after the other and waits. The answer is in the arena.
+ *
+ * ERR_INVALID: the build id, the path; ERR_NOT_FOUND: no server has it, or may be asked; ERR_LIMIT:
+ * too large; ERR_UNAVAILABLE: a server failed, or too many ask; ERR_CANCELED.
+ */
+MUST_CHECK enum err_code debuginfod_source(struct debuginfod *f, const struct debuginfod_source *s,
+	const atomic_bool *canceled, struct arena *a, struct debuginfod_text *out, struct err *err);
 
 /* ---- status ---- */
 

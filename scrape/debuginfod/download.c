@@ -113,7 +113,7 @@ static void on_data(void *ctx, struct str piece)
 
 /* ---- the end ---- */
 
-static int64_t retry_after(const struct http_response *res)
+int64_t download_retry_after(const struct http_response *res)
 {
 	uint64_t seconds;
 
@@ -163,7 +163,7 @@ static void on_done(void *ctx, const struct http_response *res)
 		o.result = finish(j, &o.err);
 	} else {
 		o.result = of_status(j, res, &o.err);
-		o.retry_after_ns = retry_after(res);
+		o.retry_after_ns = download_retry_after(res);
 	}
 	end(j, &o);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/hidden.h"
 #include "base/log.h"
+#include "base/map.h"
 #include "scrape/debuginfod/internal.h"
 
 #define LOOK_NS (500 * NS_PER_MS) /* how long the thread waits before it looks whether to end */
@@ -116,6 +117,8 @@ enum err_code debuginfod_open(
 	f->o.walk_ns = o->walk_ns ? o->walk_ns : DEBUGINFOD_WALK_NS;
 	mutex_init(&f->lock);
 	TAILQ_INIT(&f->jobs);
+	TAILQ_INIT(&f->sources);
+	f->source_seed = hash_seed();
 	if (!(rc = loop_open("debuginfod", &f->loop, err))) {
 		loop_call(f->loop, open_parts, &opening);
 		rc = opening.rc;

@@ -5,6 +5,7 @@
  *	directory.c   files of local directories
  *	jobs.c        who is asked next, servers that fail
  *	download.c    one request, from its answer to the store
+ *	source.c      source code for those who wait for it
  */
 #ifndef SCRAPE_DEBUGINFOD_INTERNAL_H
 #define SCRAPE_DEBUGINFOD_INTERNAL_H
@@ -62,11 +63,21 @@ struct job {
 };
 TAILQ_HEAD(job_list, job);
 
+#define SOURCE_MISSES_MAX 1024u
+struct source_miss { /* a file that no server had */
+	uint64_t key; /* a hash of what was asked for */
+	int64_t until_ns; /* monotonic */
+};
+struct source_job;
+TAILQ_HEAD(source_list, source_job);
+
 struct debuginfod {
 	struct debuginfod_options o;
 	struct thread thread; /* takes what is wanted */
 	atomic_bool closing;
 	atomic_uint jobs_n; /* posted or in the list */
+	atomic_uint sources_n; /* threads that wait for source code */
+	uint64_t source_seed; /* constant; of the keys of misses */
 	struct loop *loop;
 	struct mutex lock; /* guards config, servers (with the loop: it reads without), their counts */
 	struct config *config; /* referenced; its directories are looked into; NULL: none yet */
@@ -76,6 +87,9 @@ struct debuginfod {
 	struct event *timer;
 	struct job_list jobs;
 	unsigned downloads_n;
+	struct source_list sources;
+	struct source_miss misses[SOURCE_MISSES_MAX];
+	size_t misses_at; /* the next one is here */
 	bool store_fails;
 	int64_t store_until_ns; /* monotonic */
 };
@@ -94,6 +108,10 @@ void jobs_start(struct debuginfod *f);
 /* The servers are others now: ends downloads, asks all again. */
 void jobs_restart(struct debuginfod *f, struct servers *fresh);
 void jobs_end(struct debuginfod *f);
+/* It rests, for retry_after_ns if that is not 0; or it works, and its failures are forgotten. */
+void server_fails(
+	struct debuginfod *f, struct server *s, const struct err *why, int64_t retry_after_ns);
+void server_works(struct debuginfod *f, struct server *s);
 
 /* ---- download.c: on the loop's thread ---- */
 
@@ -117,7 +135,15 @@ struct outcome {
 /* Ends in download_ended, perhaps before it returns. j->server is set. */
 void download_start(struct job *j);
 void download_cancel(struct job *j);
+int64_t download_retry_after(const struct http_response *res); /* 0: the answer does not say */
 /* jobs.c */
 void download_ended(struct job *j, const struct outcome *o);
+
+/* ---- source.c: on the loop's thread ---- */
+
+/* The servers will be others: requests end, and none begins before sources_restart. */
+void sources_stop(struct debuginfod *f);
+void sources_restart(struct debuginfod *f); /* asks all again */
+void sources_end(struct debuginfod *f);
 
 #endif

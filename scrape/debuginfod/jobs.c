@@ -45,7 +45,7 @@ static void count_failing(struct debuginfod *f)
 	metric_set(&servers_failing, NULL, (double)n);
 }
 
-static void server_fails(
+void server_fails(
 	struct debuginfod *f, struct server *s, const struct err *why, int64_t retry_after_ns)
 {
 	int64_t rest_ns = f->o.rest_min_ns;
@@ -68,7 +68,7 @@ static void server_fails(
 	count_failing(f);
 }
 
-static void server_works(struct debuginfod *f, struct server *s)
+void server_works(struct debuginfod *f, struct server *s)
 {
 	if (!s->failures)
 		return;
@@ -358,6 +358,7 @@ void jobs_restart(struct debuginfod *f, struct servers *fresh)
 
 	TAILQ_FOREACH (j, &f->jobs, link)
 		end_download(f, j);
+	sources_stop(f);
 	mutex_lock(&f->lock);
 	keep_state(fresh, &f->servers);
 	old = f->servers;
@@ -367,6 +368,7 @@ void jobs_restart(struct debuginfod *f, struct servers *fresh)
 	TAILQ_FOREACH (j, &f->jobs, link)
 		job_reset(f, j);
 	count_failing(f);
+	sources_restart(f);
 	jobs_kick(f);
 }
 
@@ -378,4 +380,5 @@ void jobs_end(struct debuginfod *f)
 		end_download(f, j);
 		job_over(f, j);
 	}
+	sources_end(f);
 }

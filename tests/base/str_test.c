@@ -132,6 +132,43 @@ TEST(decimals)
 }
 
 /* Blocks are kept between arenas, of many sizes; zeroed memory is zeroed again. */
+TEST(the_nearest_name)
+{
+	static const char *const names[] = { "cpu", "memory", "goroutine", "storage.tsdb.path",
+		"storage.tsdb.retention.time", "", "sum", "sort", "up" };
+	/* clang-format off */
+	static const struct {
+		const char *wanted, *name;
+	} rows[] = {
+		{ "cpu", "cpu" }, { "CPU", "cpu" }, { "cpuu", "cpu" }, { "cp", "cpu" }, { "cup", "cpu" },
+		{ "xyz", "" }, { "", "" }, { "memroy", "memory" }, { "memorry", "memory" },
+		{ "goroutines", "goroutine" }, { "gorotine", "goroutine" }, { "sqrt", "sort" },
+		{ "storage.path", "" }, { "storage.tsdb.pth", "storage.tsdb.path" }, { "q", "" },
+		{ "storage-tsdb-retention-time", "storage.tsdb.retention.time" },
+	};
+	/* clang-format on */
+	char longest[200];
+	struct nearest n;
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		n = nearest_to(str_of(rows[i].wanted));
+		for (size_t k = 0; k < sizeof(names) / sizeof(names[0]); k++)
+			nearest_try(&n, str_of(names[k]));
+		if (!str_is(n.name, rows[i].name))
+			CHECK_FAIL("%s: %.*s, want %s", rows[i].wanted, STR_ARG(n.name), rows[i].name);
+	}
+	/* Names that are too long are not compared, and do no harm. */
+	memset(longest, 'a', sizeof(longest));
+	n = nearest_to((struct str){ longest, sizeof(longest) });
+	nearest_try(&n, (struct str){ longest, sizeof(longest) - 1 });
+	CHECK_INT(n.name.len, 0);
+	n = nearest_to((struct str){ longest, 80 });
+	nearest_try(&n, (struct str){ longest, 81 });
+	CHECK_INT(n.name.len, 0);
+	nearest_try(&n, (struct str){ longest, 79 });
+	CHECK_INT(n.name.len, 79);
+}
+
 TEST(arenas_one_after_the_other)
 {
 	uint64_t random = 1;

@@ -4,6 +4,7 @@ import test, { after } from "node:test";
 import {
 	addressHas,
 	closeBrowser,
+	FLEET,
 	fixedWindow,
 	flameReady,
 	fleetApi as api,
@@ -56,6 +57,171 @@ test("version against version finds the planted regression, and counts both side
 	assert.match(text, /Base\s+[\d.]+ (m?s|min)\s+[\d.]+ cores/);
 	assert.deepEqual(problems, []);
 	await shot(page, "compare-versions");
+});
+
+test("the verdict names the planted regression, and what it says is the API's answer", async (t) => {
+	let w = fixedWindow(240);
+	const at = () => new URLSearchParams({ new: V2, base: V1, ...w, shift: "0" });
+	const { page, problems } = await openFleet(t, `compare?${at()}`);
+	const verdict = page.getByRole("region", { name: "Verdict" });
+	let said;
+	for (let tries = 1; ; tries++) {
+		await page.waitForFunction(
+			() => window.__epi?.verdict() && window.__epi.strips() && !/looking/.test(document.body.innerText),
+		);
+		said = await page.evaluate(() => window.__epi.verdict());
+		if (said.name === REGRESSED) break;
+		// In a window in which the fleet hardly ran, chance moves another function more.
+		assert.ok(tries < 12, `${said.name} is named`);
+		await page.waitForTimeout(10000);
+		w = fixedWindow(240);
+		await page.goto(`${FLEET}compare?${at()}`);
+	}
+	const text = (await verdict.getByRole("status").innerText()).replace(/\s+/g, " ");
+	const percent = String.raw`<?[\d.]+%`;
+	assert.match(
+		text,
+		new RegExp(
+			`^main\\.scoreItems ${percent} → ${percent} \\([\\d.]+×, \\+[\\d.]+ m?s of CPU in 4 min\\), ` +
+				`called only by main\\.\\(\\*shop\\)\\.search; (certain|cannot tell yet)`,
+		),
+	);
+	const interval = await api("query", {
+		query: `changed_interval(${V2}[4m], ${V1}[4m])`,
+		time: w.to,
+	});
+	const sure = interval.result.some(
+		(e) => e.metric.function === REGRESSED && e.metric.verdict === "changed",
+	);
+	assert.equal(/; certain/.test(text), sure, text);
+	assert.equal(said.certainty, sure ? "certain" : "open");
+	// A strip has a bar per minute: the share that the API gives for it.
+	const strips = await page.evaluate(() => window.__epi.strips());
+	assert.equal(strips.step, 60);
+	for (const [side, query] of [
+		["new", V2],
+		["base", V1],
+	]) {
+		assert.equal(strips[side].length, 4);
+		const { result } = await api("query", {
+			query: `cum_share(merge(${query}[1m]), {function="${REGRESSED}"})`,
+			time: w.to,
+		});
+		assert.equal(strips[side][3], Number(result[0]?.value[1] ?? 0), side);
+	}
+	assert.deepEqual(problems, []);
+	await verdict.getByRole("button", { name: REGRESSED }).click();
+	await page.waitForURL(/[?&]fn=main\.scoreItems/);
+	await shot(page, "compare-verdict");
+});
+
+test("base, new, difference and times are those of the API", async (t) => {
+	const w = fixedWindow(240);
+	const args = { new: V2, base: V1, ...w, shift: "0", view: "table" };
+	const { page, problems } = await open(t, args);
+	for (const name of ["Base", "New", "Difference", "Times", "Δ Cum", "Significance"])
+		await page.getByRole("columnheader", { name: new RegExp(`${name}( ▼)?$`) }).first().waitFor();
+	const row = page
+		.locator(".vtable-body > div")
+		.filter({ has: page.getByTitle(REGRESSED, { exact: true }) });
+	const cells = async () => (await row.locator("> div").allInnerTexts()).slice(1, 5);
+	await row.getByText("×").first().waitFor();
+	const flat = async (query) => {
+		const { result } = await api("query", { query: `top(5000, merge(${query}[4m]))`, time: w.to });
+		return result[0].rows.find((r) => r.function === REGRESSED).flat;
+	};
+	const [b, n] = [await flat(V1), await flat(V2)];
+	const seconds = (text) =>
+		Number(text.replace("−", "-").replace(/[^\d.-]/g, "")) * (/ ms/.test(text) ? 1e6 : 1e9);
+	const [base, next, difference, times] = await cells();
+	for (const [text, want] of [
+		[base, b],
+		[next, n],
+		[difference, n - b],
+	])
+		assert.ok(Math.abs(seconds(text) - want) <= 0.01 * Math.abs(want), `${text}: ${want}`);
+	assert.ok(Math.abs(parseFloat(times) - n / b) <= 0.05 * (n / b) + 0.05, `${times}: ${n / b}`);
+	assert.deepEqual(problems, []);
+});
+
+test("an empty base is said, and is no wall of one colour", async (t) => {
+	const w = fixedWindow(120);
+	const none = { bfrom: "1000000000", bto: "1000000120" };
+	for (const colorScheme of ["light", "dark"]) {
+		const { page, problems } = await open(
+			t,
+			{ new: V2, base: V2, ...w, ...none },
+			{ colorScheme },
+		);
+		await flameReady(page);
+		await page
+			.getByRole("region", { name: "Verdict" })
+			.getByText("The base is empty: it has no costs in its window")
+			.waitFor();
+		const colors = await page.evaluate(() => {
+			const canvas = document.querySelector(".flame-stage canvas");
+			const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+			const seen = {};
+			for (let i = 0; i < data.length; i += 4 * 97)
+				if (data[i + 3] === 255) {
+					const c = data.slice(i, i + 3).join();
+					seen[c] = (seen[c] ?? 0) + 1;
+				}
+			return Object.values(seen);
+		});
+		const all = colors.reduce((a, b) => a + b, 0);
+		assert.ok(colors.length > 6, `${colors.length} colours`);
+		assert.ok(Math.max(...colors) < 0.8 * all, "no colour has it all");
+		assert.deepEqual(problems, []);
+		await shot(page, `compare-empty-${colorScheme}`);
+	}
+});
+
+test("a link's labels are in the fields; one button compares what was typed", async (t) => {
+	const w = fixedWindow(120);
+	const { page, problems } = await open(t, { new: V2, base: V1, ...w, shift: "0" });
+	const field = (name) => page.getByRole("combobox", { name, exact: true });
+	await field("Base value").waitFor();
+	const values = async () =>
+		Promise.all(
+			["Label to compare by", "Base value", "New value"].map((n) => field(n).inputValue()),
+		);
+	assert.deepEqual(await values(), ["version", "v1", "v2"]);
+	assert.equal(await page.locator("button.primary:visible").count(), 1);
+	await page.getByRole("textbox", { name: "Base query", exact: true }).fill('cpu{job="demo"}');
+	await page.getByRole("button", { name: "Compare", exact: true }).click();
+	await addressHas(page, { base: 'cpu{job="demo"}', new: V2, shift: "0" });
+	assert.deepEqual(await values(), ["version", "", "v2"]);
+	await page.goBack();
+	await addressHas(page, { base: V1 });
+	// The fields follow the address.
+	await page.waitForFunction(
+		() => document.querySelector('[aria-label="Base value"]').value === "v1",
+	);
+	assert.deepEqual(await values(), ["version", "v1", "v2"]);
+	assert.deepEqual(problems, []);
+});
+
+test("the controls take at most a fifth of the screen", async (t) => {
+	const w = fixedWindow(120);
+	for (const viewport of [
+		{ width: 1440, height: 900 },
+		{ width: 1100, height: 800 },
+		{ width: 390, height: 844 },
+	]) {
+		const { page, problems } = await open(t, { new: V2, base: V1, ...w, shift: "0" }, { viewport });
+		await chartsReady(page);
+		const { height } = await page.locator(".controls").boundingBox();
+		assert.ok(height <= viewport.height / 5, `${viewport.width}: ${height} px`);
+		const { y } = await page.getByRole("region", { name: "Verdict" }).boundingBox();
+		assert.ok(y < viewport.height / 3, `the verdict begins at ${y} px`);
+		if (viewport.width < 1240) {
+			await page.getByRole("button", { name: "More", exact: true }).click();
+			await page.getByRole("button", { name: "Normalized" }).click();
+			await page.waitForURL(/[?&]norm=1/);
+		}
+		assert.deepEqual(problems, []);
+	}
 });
 
 test("normalized totals: new is scaled to base, and the page says by how much", async (t) => {

@@ -378,7 +378,8 @@ test("SVG and PNG are the graph as seen", async (t) => {
 	const { width } = await page.evaluate(() => window.__epi.flame());
 
 	const svg = await download(/^SVG/);
-	assert.equal(svg.name, "flame.svg");
+	const saved = /^small-cpu-\d{4}-\d\d-\d\dT\d\d-\d\dZ-\w+\.(svg|png|pb\.gz|folded\.txt|speedscope\.json)$/;
+	assert.match(svg.name, saved);
 	const nodes = await page.evaluate((text) => {
 		const doc = new DOMParser().parseFromString(text, "image/svg+xml");
 		if (doc.querySelector("parsererror")) throw new Error(doc.documentElement.textContent);
@@ -406,7 +407,16 @@ test("SVG and PNG are the graph as seen", async (t) => {
 	assert.equal(nodes[3].text, "app/tree.leaf");
 
 	const png = await download(/^PNG/);
-	assert.equal(png.name, "flame.png");
+	assert.equal(png.name, svg.name.replace(/svg$/, "png"));
+	// What the server sends has the same name.
+	for (const [format, suffix] of [["pprof", "pb.gz"], ["folded", "folded.txt"], ["speedscope", "speedscope.json"]]) {
+		await page.getByRole("button", { name: "Export" }).click();
+		const [file] = await Promise.all([
+			page.waitForEvent("download"),
+			page.getByRole("link", { name: new RegExp(`^${format}`) }).click(),
+		]);
+		assert.equal(file.suggestedFilename(), svg.name.replace(/svg$/, suffix));
+	}
 	assert.equal(png.data.subarray(1, 4).toString(), "PNG");
 	assert.deepEqual([png.data.readUInt32BE(16), png.data.readUInt32BE(20)], [2 * width, 2 * 4 * 19]);
 	const pixel = await page.evaluate(

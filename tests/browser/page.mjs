@@ -1,31 +1,44 @@
-// The browser tests share this: Chromium, pages that report what goes wrong on them, servers, and
-// the picture that a page drew.
+// The browser tests share this: Chromium and Firefox, pages that report what goes wrong on them, servers,
+// and the picture that a page drew.
 //
 //   EPI_URL       address of a running server, with its route prefix; it scrapes the jobs demo
 //                 (version v1 and v2) and epimetheus, and has done so for some intervals
 //   EPI_BUILD     has the program, for tests that start a server
 //   EPI_CHROMIUM  the browser, /usr/bin/chromium unless given
+//   EPI_FIREFOX   the other one, /usr/bin/firefox-esr unless given
 //   EPI_PAGE      a built page (OUTDIR/dist of web/ui/build.mjs) to test instead of the servers'
 //   EPI_SHOTS     a directory for screenshots, none unless given
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { chromium } from "playwright-core";
+import { chromium, firefox } from "playwright-core";
 
 export { startServer } from "../server.mjs";
 
 export const WAIT_MS = 60000;
 export const FLEET = (process.env.EPI_URL ?? "http://127.0.0.1:7272").replace(/\/*$/, "/");
 
-let browser;
+const LAUNCH = {
+	chromium: () =>
+		chromium.launch({
+			executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
+			args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
+		}),
+	// The channel is that of a Firefox as Mozilla and Debian ship it, which is driven by WebDriver BiDi.
+	firefox: () =>
+		firefox.launch({
+			channel: "moz-firefox",
+			executablePath: process.env.EPI_FIREFOX ?? "/usr/bin/firefox-esr",
+		}),
+};
+
+/** The started browsers by name. */
+const browsers = new Map();
 
 /** Opens a page; `problems` collects console errors, exceptions and outside requests. */
-export async function openPage(t, url, { before, ...options } = {}) {
-	browser ??= await chromium.launch({
-		executablePath: process.env.EPI_CHROMIUM ?? "/usr/bin/chromium",
-		args: ["--no-sandbox", "--headless", "--disable-gpu", "--disable-background-networking"],
-	});
-	const context = await browser.newContext({
+export async function openPage(t, url, { before, browser = "chromium", ...options } = {}) {
+	if (!browsers.has(browser)) browsers.set(browser, LAUNCH[browser]());
+	const context = await (await browsers.get(browser)).newContext({
 		viewport: { width: 1480, height: 940 },
 		...options,
 	});
@@ -64,7 +77,9 @@ async function servePage(page, origin) {
 }
 
 /** Each file that opens pages calls `after(closeBrowser)`. */
-export const closeBrowser = async () => browser?.close();
+export async function closeBrowser() {
+	for (const started of browsers.values()) await (await started).close();
+}
 
 export async function shot(page, name) {
 	if (process.env.EPI_SHOTS)

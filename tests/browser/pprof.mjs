@@ -30,12 +30,16 @@ const message = (fill) => {
 	return out;
 };
 
+/** A level, as memory in use is: like a CPU profile, but of an instant, and of another type. */
+export const levelProfile = (type, unit, profile) => cpuProfile({ ...profile, of: [type, unit] });
+
 /**
  * A CPU profile, gzipped. `functions` are `{name, file, line}`; `samples` are `{stack, value}`
- * with a stack of indices of functions, the outermost first, and a value in nanoseconds. It took
- * ten seconds from `time` on.
+ * with a stack of indices of functions, the outermost first, and a value in nanoseconds. A function
+ * may have `at`, the line that runs, else it is `line`, where it begins. It took ten seconds from
+ * `time` on. `binary` is `{path, id}` of the program.
  */
-export function cpuProfile({ functions, samples, time = Date.now() - 15000 }) {
+export function cpuProfile({ functions, samples, time = Date.now() - 15000, of = null, binary = null }) {
 	const strings = [""];
 	const index = new Map([["", 0]]);
 	const text = (s) => {
@@ -47,8 +51,8 @@ export function cpuProfile({ functions, samples, time = Date.now() - 15000 }) {
 			out,
 			field,
 			message((m) => {
-				number(m, 1, text("cpu"));
-				number(m, 2, text("nanoseconds"));
+				number(m, 1, text(of?.[0] ?? "cpu"));
+				number(m, 2, text(of?.[1] ?? "nanoseconds"));
 			}),
 		);
 	const chunks = [];
@@ -65,19 +69,32 @@ export function cpuProfile({ functions, samples, time = Date.now() - 15000 }) {
 				}),
 			),
 		);
-	functions.forEach(({ name, file = "", line = 0 }, i) => {
+	if (binary)
+		part((out) =>
+			bytes(
+				out,
+				3,
+				message((m) => {
+					number(m, 1, 1);
+					number(m, 5, text(binary.path));
+					number(m, 6, text(binary.id));
+				}),
+			),
+		);
+	functions.forEach(({ name, file = "", line = 0, at = line }, i) => {
 		part((out) =>
 			bytes(
 				out,
 				4,
 				message((m) => {
 					number(m, 1, i + 1);
+					if (binary) number(m, 2, 1);
 					bytes(
 						m,
 						4,
 						message((l) => {
 							number(l, 1, i + 1);
-							number(l, 2, line);
+							number(l, 2, at);
 						}),
 					);
 				}),
@@ -99,7 +116,7 @@ export function cpuProfile({ functions, samples, time = Date.now() - 15000 }) {
 	});
 	part((out) => {
 		number(out, 9, time * 1e6);
-		number(out, 10, 10e9);
+		if (!of) number(out, 10, 10e9);
 		type(out, 11);
 		number(out, 12, 10e6);
 	});

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs the browser tests: tests/browser/run.sh NODE_DIR
-#   NODE_DIR   has playwright-core installed (tests/browser/package-lock.json)
+#   NODE_DIR   has playwright-core and axe-core installed (tests/browser/package-lock.json)
 #   EPI_BUILD  has the server; it is started with the demo fleet on a free port, unless
 #   EPI_URL    names one that runs
 #   EPI_TEST   runs one file, explore.test.mjs by "explore"; all unless given
@@ -15,6 +15,13 @@ if [ -z "$browser" ]; then
 	exit 1
 fi
 export EPI_CHROMIUM=$browser
+firefox=${EPI_FIREFOX:-$(command -v firefox-esr || command -v firefox || true)}
+if [ -z "$firefox" ]; then
+	echo "FAIL no firefox-esr"
+	echo "0 passed, 1 failed, 0 skipped"
+	exit 1
+fi
+export EPI_FIREFOX=$firefox
 
 fleet=
 scratch=
@@ -60,19 +67,20 @@ if [ -z "${EPI_URL:-}" ]; then
 	sleep 4 # the tests look at windows that ended three seconds ago
 fi
 
-# The copies find playwright-core above them, and server.mjs as in the tree.
+# The copies find the packages above them, and server.mjs as in the tree.
 rm -rf "$node_dir/browser"
 mkdir -p "$node_dir/browser"
 cp tests/browser/*.mjs "$node_dir/browser/"
 cp tests/server.mjs "$node_dir/"
 EPI_BUILD=$(realpath "${EPI_BUILD:-build}")
 export EPI_BUILD
-# Tests that measure the script's time run alone.
-alone=() others=()
+# Tests that measure the script's time run alone, and so does the second browser.
+alone=() others=() second=()
 for file in "$node_dir/browser/"${EPI_TEST:-*}.test.mjs; do
 	case $file in
-	*/flame.test.mjs) alone+=("$file") ;;
+	*/flame.test.mjs | */heat.test.mjs) alone+=("$file") ;;
+	*/firefox.test.mjs) second+=("$file") ;;
 	*) others+=("$file") ;;
 	esac
 done
-tests/node.sh tests/tap.sh 1 "${alone[@]}" -- 2 "${others[@]}"
+tests/node.sh tests/tap.sh 1 "${alone[@]}" -- 2 "${others[@]}" -- 1 "${second[@]}"

@@ -11,7 +11,9 @@ import {
 	openPage,
 	params,
 	shot,
+	startServer,
 } from "./page.mjs";
+import { cpuProfile } from "./pprof.mjs";
 
 after(closeBrowser);
 
@@ -26,8 +28,7 @@ const loaded = async (page) => {
 function published() {
 	const drawn = [...document.querySelectorAll(".fleet .vtable-body > [role=row]")];
 	const unknown = (r) =>
-		// without CPU there is neither a number nor a sparkline
-		[r.cores, r.cores, r.memory, r.tasks, r.profiles, r.top, r.targets, r.firing].filter(
+		[r.cores, r.memory, r.tasks, r.profiles, r.top, r.targets, r.firing].filter(
 			(v) => v === null,
 		).length;
 	const dashes = (row) =>
@@ -99,10 +100,13 @@ test("cores are CPU time over time, and the sparkline is its steps", async (t) =
 	page.on("request", (r) => asked.push(new URL(r.url())));
 	await page.reload();
 	await loaded(page);
-	const range = asked.find((u) => u.pathname.endsWith("query_range"));
-	const args = Object.fromEntries(range.searchParams);
-	assert.equal(args.query, "total(merge by (job) (rate(cpu[10s])))");
-	const { result } = await api("query_range", args);
+	const overTime = async (query) => {
+		const ranges = asked.filter((u) => u.pathname.endsWith("query_range"));
+		const one = ranges.find((u) => u.searchParams.get("query") === query);
+		assert.ok(one, `${query}, of ${ranges}`);
+		return (await api("query_range", Object.fromEntries(one.searchParams))).result;
+	};
+	const result = await overTime("total(merge by (job) (rate(cpu[10s])))");
 	const shown = Object.fromEntries((await table(page)).map((r) => [r.service, r]));
 	for (const m of result) {
 		const row = shown[m.metric.job];
@@ -116,7 +120,14 @@ test("cores are CPU time over time, and the sparkline is its steps", async (t) =
 		const cell = rows(page).filter({ hasText: m.metric.job }).locator("[role=cell]").nth(1);
 		assert.equal(Number(await cell.innerText()), Number(row.cores.toPrecision(3)));
 	}
-	assert.equal(await page.locator(".fleet svg.spark").count(), result.length);
+	let lines = result.length;
+	for (const [type, key] of [["memory", "memorySpark"], ["goroutine", "tasksSpark"]])
+		for (const m of await overTime(`total(merge by (job) (${type}[10s]))`)) {
+			const points = shown[m.metric.job][key].filter((v) => typeof v === "number");
+			assert.deepEqual(points, m.values.map(([, v]) => Number(v)));
+			lines++;
+		}
+	assert.equal(await page.locator(".fleet svg.spark").count(), lines);
 	assert.deepEqual(problems, []);
 	await shot(page, "services");
 });
@@ -142,7 +153,7 @@ test("a row leads to its flame graph, its top function highlighted, and to yeste
 	await addressHas(page, { query: 'memory{job="demo"}' });
 	await page.goBack();
 	await loaded(page);
-	await demo.getByRole("link", { name: "Compare with yesterday" }).click();
+	await demo.getByRole("link", { name: "Compare demo with yesterday" }).click();
 	await page.waitForURL(/compare\?/);
 	await addressHas(page, { new: 'cpu{job="demo"}', base: 'cpu{job="demo"}', shift: "1d" });
 	assert.deepEqual(problems, []);
@@ -190,13 +201,13 @@ test("one question that fails leaves the others' answers", async (t) => {
 	assert.ok(demo.cores > 0);
 	assert.equal(demo.memory, null);
 	const cells = rows(page).filter({ hasText: "demo" }).locator("[role=cell]");
-	assert.equal(await cells.nth(3).innerText(), "–");
+	assert.equal(await cells.nth(2).innerText(), "–");
 });
 
 test("what takes long shows how far it is, and can be given up", async (t) => {
 	const held = [];
 	const { page, problems } = await openPage(t, services({ by: "job", range: "5m" }), {
-		before: (p) => p.route(/api\/v1\/query_range/, (r) => void held.push(r)),
+		before: (p) => p.route(/api\/v1\/query_range.*rate/, (r) => void held.push(r)),
 	});
 	const status = page.getByRole("status").filter({ hasText: /\d+ of \d+ answers/ });
 	await status.waitFor();
@@ -261,4 +272,119 @@ test("every column stands below its head, also where the table is wider than the
 		assert.deepEqual(heads, cells, `at ${width} px`);
 		assert.deepEqual(problems, []);
 	}
+});
+
+test("home is the fleet, and old links to the root that ask something still open it", async (t) => {
+	const { page, problems } = await openPage(t, base);
+	await loaded(page);
+	assert.equal(await page.locator('nav a[aria-current="page"]').innerText(), "Services");
+	await page.getByRole("link", { name: "Explore", exact: true }).click();
+	await flameReady(page);
+	await page.locator(".brand").click();
+	await loaded(page);
+	await page.goto(base + "?query=goroutine&range=5m");
+	await flameReady(page);
+	assert.equal(await page.locator('nav a[aria-current="page"]').innerText(), "Explore");
+	assert.deepEqual(problems, []);
+});
+
+test("every column fits: at 1440 px all, at 390 px the name stays beside the numbers", async (t) => {
+	for (const colorScheme of ["light", "dark"]) {
+		const at = { colorScheme, viewport: { width: 1440, height: 900 } };
+		const { page } = await openPage(t, services({ range: "5m" }), at);
+		await loaded(page);
+		const spill = () =>
+			page.locator(".fleet .vtable-scroll").evaluate((e) => e.scrollWidth - e.clientWidth);
+		assert.equal(await spill(), 0);
+		await shot(page, `home-${colorScheme}-1440`);
+		await page.setViewportSize({ width: 390, height: 844 });
+		assert.ok((await spill()) > 0);
+		const name = rows(page).first().locator("[role=cell]").first();
+		const before = await name.boundingBox();
+		await page.locator(".fleet .vtable-scroll").evaluate((e) => e.scrollTo(e.scrollWidth, 0));
+		assert.equal((await name.boundingBox()).x, before.x);
+		await shot(page, `home-${colorScheme}-390`);
+	}
+});
+
+/* ---- what changed ---- */
+
+const HOUR = 3600;
+
+/** A server that has a profile of each hour of `hours` before the present one: [hours ago, seconds of each service]. */
+async function serverOf(t, hours) {
+	const server = await startServer({
+		files: { "e.yml": "scrape_configs: []\n" },
+		flags: ["--web.enable-ingest"],
+	});
+	t.after(() => server.stop());
+	const now = Math.floor(Date.now() / 1000 / HOUR) * HOUR;
+	for (const [ago, services] of hours)
+		for (const [service, cost] of Object.entries(services)) {
+			const time = String(now - ago * HOUR + 60);
+			const args = new URLSearchParams({ name: "process_cpu", service, time, interval: "10s" });
+			const body = cpuProfile({
+				functions: [{ name: "main.main" }, { name: "main.rest" }, { name: `main.${service}Work` }],
+				samples: [
+					{ stack: [0, 1], value: 5e9 },
+					{ stack: [0, 2], value: cost * 1e9 },
+				],
+			});
+			const answer = await fetch(`${server.base}api/v1/ingest?${args}`, { method: "POST", body });
+			assert.equal(answer.status, 200, await answer.text());
+		}
+	return server;
+}
+const changed = (page) => page.getByRole("region", { name: "What changed" });
+
+test("what changed: functions by cores gained, over whole hours, in one question", async (t) => {
+	const days = [];
+	for (let ago = 30; ago > 0; ago--)
+		days.push([ago, ago > 12 ? { cart: 10, search: 40, pay: 30 } : { cart: 90, search: 70, pay: 20 }]);
+	const server = await serverOf(t, days);
+	const asked = [];
+	const { page, problems } = await openPage(t, server.base, {
+		before: (p) =>
+			p.on("request", (r) => {
+				const { searchParams } = new URL(r.url());
+				if (/diff/.test(searchParams.get("query"))) asked.push(searchParams);
+			}),
+	});
+	const row = changed(page).locator("li");
+	await row.first().waitFor();
+	await changed(page).getByRole("heading", { name: "What changed today" }).waitFor();
+	assert.match(await changed(page).innerText(), /the last \d whole hours against the same \d hours of yesterday/);
+	assert.equal(asked.length, 1);
+	const [args] = asked;
+	assert.equal(Number(args.get("time")) % HOUR, 0);
+	assert.match(args.get("query"), /^topk\(10, .*\[\dh\]\).*\[\dh\] offset 24h\)/);
+	const url = `${server.base}api/v1/query?${args}`;
+	const { data } = await (await fetch(url)).json();
+	const want = data.result.filter((e) => Number(e.value[1]) >= 1e6);
+	assert.deepEqual(want.map((e) => e.metric.service), ["cart", "search"], "what fell is not shown");
+	assert.equal(await row.count(), 2);
+	for (const [i, e] of want.entries()) {
+		const text = await row.nth(i).innerText();
+		assert.match(text, new RegExp(`${e.metric.service}\\s+(main\\.)?.*${e.metric.service}Work`));
+		const cores = Number(/\+([\d.]+) cores/.exec(text)[1]);
+		assert.equal(cores, Number((Number(e.value[1]) / 1e9).toPrecision(3)));
+	}
+	await shot(page, "changes");
+	await row.first().getByRole("link").click();
+	await page.waitForURL(/compare\?/);
+	await flameReady(page);
+	const end = Number(args.get("time"));
+	const { new: next, base: old, to, shift, pick } = params(page);
+	assert.deepEqual({ next, old, to, shift, pick }, {
+		next: 'cpu{service="cart"}', old: 'cpu{service="cart"}', to: String(end), shift: "1d", pick: "main.cartWork",
+	});
+	assert.ok((await page.evaluate(() => window.__epi.search())).total > 0, "the function is highlighted");
+	assert.deepEqual(problems, []);
+});
+
+test("what changed cannot be told before there are two whole hours", async (t) => {
+	const server = await serverOf(t, [[1, { cart: 10 }], [0, { cart: 90 }]]);
+	const { page, problems } = await openPage(t, server.base);
+	await changed(page).getByText(/Cannot tell yet: it takes two whole hours of profiles/).waitFor();
+	assert.deepEqual(problems, []);
 });

@@ -1,4 +1,4 @@
-#include "cmd/epitool/costs.h"
+#include "cmd/epitool/compare/costs.h"
 
 #include <math.h>
 

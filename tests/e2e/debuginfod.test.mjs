@@ -74,10 +74,10 @@ async function startDebuginfod(t, dir, files, id) {
 
 async function debianServes(t) {
   const dir = scratch(t);
-  const { id } = buildProgram(join(dir, 'files'), 'served');
+  const { file, id } = buildProgram(join(dir, 'files'), 'served');
   const debuginfod = await startDebuginfod(t, dir, join(dir, 'files'), id);
   const server = await startServer(t, { dir, args: ['--web.enable-ingest'],
-    config: `debuginfod: [{url: "${debuginfod.url}/", http_headers: {X-Team: {secrets: [geheim]}}}]\n` });
+    config: `debuginfod: [{url: "${debuginfod.url}/", source: true, http_headers: {X-Team: {secrets: [geheim]}}}]\n` });
   await push(server, '/opt/unknown', '00000000000000000000000000000000000000ff');
   await push(server, '/opt/served', id);
   await until('an index', 60, () => hasIndex(dir, id));
@@ -90,6 +90,15 @@ async function debianServes(t) {
   const config = (await api(server, 'status/config')).yaml;
   assert.match(config, /debuginfod:/);
   assert.doesNotMatch(config, /geheim/);
+  // The code of the same build.
+  const asked = new URLSearchParams({ build_id: id, path: `${file}.c`, binary: '/opt/served' });
+  const code = await api(server, `source?${asked}`);
+  assert.equal(code.text, readFileSync(`${file}.c`).toString());
+  assert.match(code.server, /^http:\/\/127\.0\.0\.1:/);
+  asked.set('path', '/gone.c');
+  const gone = await request(`${server.url}/api/v1/source?${asked}`);
+  assert.equal(gone.status, 404);
+  assert.equal(JSON.parse(gone.body).error, 'no debuginfod server has the file');
 }
 
 async function tooLarge(t) {

@@ -1,5 +1,7 @@
 // Flags, files, locks, exit codes and the static programs, as an operator meets them.
 import test from 'node:test';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import assert from 'node:assert/strict';
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { api, build, epimetheus, epitool, execFileSync, finish, join, query, request, root, scratch, start, startServer, targets, until,
@@ -78,6 +80,24 @@ test('make run tells of a busy address before it touches the fleet that is there
   assert.equal(run.code, 1);
   assert.equal(run.err, `127.0.0.1:${server.port} is in use already: EPI_LISTEN=host:port chooses another address.\n`);
   assert.equal(run.out, '');
+});
+
+test('what takes long and says nothing prints how long it has taken', async (t) => {
+  const env = { ...process.env, EPI_PROGRESS_S: '0.1' };
+  const go = join(scratch(t), 'go');
+  // It ends when two lines are there, however slow the machine is.
+  const wait = 'echo hidden; for _ in $(seq 600); do [ -e "$0" ] && break; sleep 0.1; done; echo seen >&2; exit 3';
+  const run = spawn(join(root, 'examples/progress.sh'), ['  APT   gcc', 'bash', '-c', wait, go], { env });
+  const said = { out: '', err: '' };
+  run.stdout.on('data', (d) => {
+    said.out += d;
+    if (said.out.split('\n').length > 3) writeFileSync(go, '');
+  });
+  run.stderr.on('data', (d) => (said.err += d));
+  const [code] = await once(run, 'close');
+  assert.equal(code, 3, 'its exit status');
+  assert.equal(said.err, 'seen\n', 'its errors');
+  assert.match(said.out, /^  APT   gcc\n( +\d+ s\n){2,}$/);
 });
 
 test('help, version, licences', async (t) => {

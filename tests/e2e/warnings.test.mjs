@@ -59,7 +59,8 @@ test('warnings reach every format', { timeout: 300000 }, async (t) => {
     // Where what is missing is all there would be, the error says it too.
     const none = await ask({ format: 'folded', query: 'cpu{job="none"}' });
     assert.equal(none.status, 404);
-    assert.deepEqual(texts(none.headers.warning), want);
+    const nothing = 'no series of "cpu" has job="none" in this time range';
+    assert.deepEqual(texts(none.headers.warning), [...want, `199 ${nothing}`]);
     const plan = await request(`${server.url}/api/v1/explain_query?${new URLSearchParams({ ...params, format: 'text', analyze: 1 })}`);
     assert.deepEqual(texts(plan.headers.warning), want);
     const fine = await ask({ format: 'text', start: end + 1, end: end + 2, query: 'vector(1)' });
@@ -117,7 +118,7 @@ test('warnings reach every format', { timeout: 300000 }, async (t) => {
       }
       const none = await finish(t, epitool, ['query', where, ...span, '--format=folded', 'cpu{job="none"}']);
       assert.equal(none.code, 1);
-      assert.match(said(none), /^(epitool: warning: .*\n)+epitool: error: the query found no profiles\n/);
+      assert.match(said(none), /^(epitool: warning: .*\n)+(epitool: info: no series of "cpu" has job="none" .*\n)?epitool: error: the query found no profiles\n/);
       const diff = await finish(t, epitool, ['diff', where, ...span, 'cpu{job="shop"}', 'cpu{job="shop"}']);
       assert.equal(diff.code, 0, diff.err);
       assert.match(said(diff), /^(epitool: warning: .*\n)+$/);

@@ -22,6 +22,71 @@ TEST(no_database_is_asked_where_nothing_is_selected)
 	engine_close(e);
 }
 
+/* The infos of the query at the 20th second, one a line, or the error. */
+static void check_hints(struct world *w, const char *text, bool hints, const char *want)
+{
+	struct query_options o = {
+		.text = str_of(text), .t_ns = w->t0 + 20 * NS_PER_S, .hints = hints
+	};
+	const struct result *r;
+	struct buf got = { 0 };
+	struct query *q;
+	struct err err;
+
+	REQUIRE_OK(query_run(w->engine, &o, &q, &err), &err);
+	r = query_result(q);
+	for (size_t i = 0; i < r->infos_n; i++)
+		buf_printf(&got, "%s" STR_FMT, i ? "\n" : "", STR_ARG(r->infos[i]));
+	if (!str_is(buf_str(&got), want))
+		CHECK_FAIL("%s:\n" STR_FMT "\nwant:\n%s", text, STR_ARG(buf_str(&got)), want);
+	buf_release(&got);
+	query_close(q);
+}
+
+TEST(an_empty_answer_names_what_is_not_stored_and_what_is_near)
+{
+	static const struct {
+		const char *text, *want;
+	} rows[] = {
+		{ "cpuu[1m]",
+			"no type or series is called \"cpuu\" in this time range; did you mean \"cpu\"?" },
+		{ "merge(cpu:sampels[1m])",
+			"no type or series is called \"cpu:sampels\" in this time range; did you mean "
+			"\"cpu:samples\"?" },
+		{ "nothing_like_it[1m]",
+			"no type or series is called \"nothing_like_it\" in this time range" },
+		{ "cpu:samples{jb=\"a\"}[1m]",
+			"no series of \"cpu:samples\" has a label \"jb\" in this time range; did you mean "
+			"\"job\"?" },
+		{ "cpu:samples{job=\"A\"}[1m]",
+			"no series of \"cpu:samples\" has job=\"A\" in this time range; did you mean \"a\"?" },
+		{ "{job=\"c\"}[1m]", "no series has job=\"c\" in this time range" },
+		{ "cpu:samples{handler=\"/z\"}[1m]",
+			"no series of \"cpu:samples\" has handler=\"/z\" in this time range; did you mean "
+			"\"/x\"?" },
+		{ "cpu:samples{pod=\"none\"}[1m]",
+			"no series of \"cpu:samples\" has pod=\"none\" in this time range" },
+		{ "flat(cpu:samples{job=\"zzz\"}[1m]) > 3",
+			"no series of \"cpu:samples\" has job=\"zzz\" in this time range" },
+		/* All names are right: the answer is empty for another reason. */
+		{ "cpu:samples{job=\"a\",pod=\"r\"}[1m]", "" },
+		{ "total(cpu:samples[1m]) > 1e9", "" },
+		{ "flat(cpu:samples[1m], {function=\"nonesuch\"})", "" },
+		/* The answer has something. */
+		{ "cpu:samples[1m]", "" },
+		{ "total(cpu:samples[1m]) or total(cpuu[1m])", "" },
+	};
+	struct world w;
+
+	REQUIRE(world_open(&w, NULL));
+	check_hints(&w, "cpuu[1m]", true, ""); /* nothing is stored at all */
+	fill(&w);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		check_hints(&w, rows[i].text, true, rows[i].want);
+	check_hints(&w, "cpuu[1m]", false, ""); /* rules do not ask */
+	world_close(&w);
+}
+
 TEST(limits)
 {
 	struct engine_options few = { .samples_max = 3 }, little = { .memory_bytes_max = 4096 };

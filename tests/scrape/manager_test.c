@@ -40,6 +40,8 @@ TEST(a_profile_reaches_the_sink_with_its_labels_and_kinds)
 	CHECK_INT(t.last_samples, 3);
 	CHECK(t.last_bytes > 50);
 	CHECK_INT(t.interval_ns, 3 * NS_PER_S);
+	CHECK(t.next_profile_ns > t.last_scrape_ns);
+	CHECK(t.next_profile_ns <= clock_now_ns() + 3 * NS_PER_S);
 	CHECK_INT(t.timeout_ns, 2500 * NS_PER_MS);
 	CHECK_STR(t.pool, "j");
 	CHECK_STR(labels_get(t.labels, STR("env")), "prod");

@@ -6,8 +6,8 @@ import test from "node:test";
 const sizes = JSON.parse(readFileSync(process.env.EPI_UI_SIZES, "utf8"));
 const KB = 1024;
 
-test("the page is small: 140 KB gzipped, of the 300 that are allowed", () => {
-	assert.ok(sizes.gzip <= 140 * KB, `${sizes.gzip} bytes`);
+test("the page is small: 182 KB gzipped, of the 300 that are allowed", () => {
+	assert.ok(sizes.gzip <= 182 * KB, `${sizes.gzip} bytes`);
 });
 
 /** The limits in bytes, minified and not compressed. A part without a limit fails the test. */
@@ -16,30 +16,38 @@ const MOST = {
 	uplot: 52 * KB,
 	"uplot (css)": 3 * KB,
 	src: 8 * KB,
-	"src/shared": 32 * KB,
+	"src/shared": 40 * KB,
 	"src/query": 64 * KB,
+	"src/files": 12 * KB,
 	"src/flame": 64 * KB,
+	"src/source": 20 * KB,
 	"src/chart": 16 * KB,
-	"src/result": 48 * KB,
-	"src/compare": 16 * KB,
+	"src/result": 60 * KB,
+	"src/alert": 20 * KB,
+	"src/compare": 20 * KB,
 	"src/rules": 12 * KB,
-	"src/fleet": 32 * KB,
+	"src/fleet": 40 * KB,
 	"src/status": 12 * KB,
 	"src/symbols": 24 * KB,
 	"src/cluster": 12 * KB,
+	"src/heat": 20 * KB,
 	"src/explore": 12 * KB,
 	"src (css)": 12 * KB,
 	"src/shared (css)": 8 * KB,
 	"src/query (css)": 8 * KB,
+	"src/files (css)": 2 * KB,
 	"src/flame (css)": 6 * KB,
+	"src/source (css)": 3 * KB,
 	"src/chart (css)": 4 * KB,
-	"src/result (css)": 10 * KB,
-	"src/compare (css)": 3 * KB,
+	"src/result (css)": 12 * KB,
+	"src/alert (css)": 3 * KB,
+	"src/compare (css)": 4 * KB,
 	"src/rules (css)": 2 * KB,
-	"src/fleet (css)": 4 * KB,
+	"src/fleet (css)": 6 * KB,
 	"src/status (css)": 2 * KB,
 	"src/symbols (css)": 4 * KB,
 	"src/cluster (css)": 1 * KB,
+	"src/heat (css)": 2 * KB,
 	"src/explore (css)": 1 * KB,
 	glue: 2 * KB,
 	"glue (css)": 1 * KB,

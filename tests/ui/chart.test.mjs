@@ -102,7 +102,7 @@ test("a chart in words: range and last of each line", () => {
 		9,
 	);
 	const [head, ...lines] = series.describeChart(data, unit, 10);
-	assert.match(head, /^2 lines, .* to .*, in cores, step 10s\.$/);
+	assert.match(head, /^2 lines, [-\d]+ [:\d]+ to [:\d]+ UTC\S*, in cores, step 10s\.$/);
 	assert.deepEqual(lines, [
 		"1: from 1 cores to 2 cores, last 1 cores.",
 		"2: from 0.5 cores to 0.5 cores, last 0.5 cores.",
@@ -140,6 +140,14 @@ test("ranges as people type them", () => {
 		["2026-01-02T03:00Z/2026-01-02T04:00Z", range(1767322800, 1767326400)],
 		["2026-01-02T03:00:00.5Z - now", range(1767322800.5, now)],
 		["1767322800 .. 1767326400", range(1767322800, 1767326400)],
+		["2026-01-02 03:00 to 04:00 UTC", range(1767322800, 1767326400)],
+		["2026-01-02 05:00 – 06:00:00 UTC+2", range(1767322800, 1767326400)],
+		["2026-01-02T03:00Z to 05:30", range(1767322800, 1767331800)],
+		["2026-01-01 21:30 - 22:30 UTC-5:30", range(1767322800, 1767326400)],
+		["2026-01-02 05:00 UTC+2 to 2026-01-02 13:00 UTC+9", range(1767322800, 1767326400)],
+		// The day of a clock alone is that of its own zone: 02:00 of the third, in the east.
+		["02:00 to 03:00 UTC+14", range(1767355200, 1767358800)],
+		["2026-01-02 UTC to 2026-01-03 UTC", range(1767312000, 1767398400)],
 	])
 		assert.deepEqual(timerange.parseRangeText(text, now), want, text);
 	const local = (h) => new Date(`2026-01-02T${h}`).getTime() / 1000;
@@ -147,7 +155,7 @@ test("ranges as people type them", () => {
 		timerange.parseRangeText("2026-01-02 03:00:00 – 05:10:00", now),
 		range(local("03:00:00"), local("05:10:00")),
 	);
-	for (const text of ["", "soon", "3", "3h to 4h", "2026-01-02T04:00Z to 2026-01-02T03:00Z", "now"])
+	for (const text of ["", "soon", "3", "3h to 4h", "2026-01-02T04:00Z to 2026-01-02T03:00Z", "now", "03:00 to 04:00 UTC+15", "03:00 to 04:00 UTC+2:60"])
 		assert.equal(timerange.parseRangeText(text, now), null, text);
 	const said = range(local("03:00:00"), local("05:10:00"));
 	assert.deepEqual(timerange.parseRangeText(timerange.describeRange(said), now), said);

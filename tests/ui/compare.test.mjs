@@ -104,3 +104,41 @@ test("links from Explore", () => {
 	assert.equal(compare.comparableQuery("cpu", "selector"), true);
 	assert.equal(compare.comparableQuery("flat(cpu)", "costs"), false);
 });
+
+test("two values of a label are a pair, the one that sorts last as new", () => {
+	for (const [values, base, next] of [
+		[["v1", "v2"], "v1", "v2"],
+		[["v10", "v9"], "v9", "v10"],
+		[["1.10.0", "1.9.2"], "1.9.2", "1.10.0"],
+	])
+		assert.deepEqual(compare.pairOfTwo("version", values), { label: "version", base, next });
+	for (const values of [[], ["v1"], ["v1", "v2", "v3"]])
+		assert.equal(compare.pairOfTwo("version", values), null);
+});
+
+test("the fields of a label show the link's own values", () => {
+	const pair = (next, base, by) => compare.labelPair(next, base, by);
+	assert.deepEqual(pair('cpu{job="a",env="x"}', 'cpu{job="a",env="y"}'), {
+		label: "env",
+		base: "y",
+		next: "x",
+	});
+	assert.deepEqual(pair('cpu{job="a"}', 'cpu{job="a"}'), { label: "version", base: "", next: "" });
+	assert.deepEqual(pair('cpu{job="a"}', 'cpu{job="a"}', "job"), {
+		label: "job",
+		base: "a",
+		next: "a",
+	});
+	const chosen = { label: "env", base: "y", next: "x" };
+	assert.deepEqual(compare.withLabels('cpu{job="a"}', "heap", chosen), {
+		next: 'cpu{job="a",env="x"}',
+		base: 'cpu{job="a",env="y"}',
+		labelled: true,
+	});
+	for (const no of [null, { ...chosen, base: "" }, { ...chosen, base: "x" }])
+		assert.deepEqual(compare.withLabels("cpu", "heap", no), {
+			next: "cpu",
+			base: "heap",
+			labelled: false,
+		});
+});

@@ -50,13 +50,16 @@ function contrast(a, b) {
 const SURFACES = ["bg", "panel", "raised", "field", "hover"];
 /** The colours of text, and the backgrounds that each is written on. */
 const WRITTEN = {
-	text: [...SURFACES, "accent-soft", "bar", "bad-soft", "bad-bar", "good-soft", "good-bar"],
+	text: [...SURFACES, "accent-soft", "bar", "bad-soft", "more-bar", "good-soft", "less-bar"],
 	soft: SURFACES,
 	faint: SURFACES,
 	accent: [...SURFACES, "accent-soft"],
 	"accent-text": ["accent"],
+	panel: ["bad"],
 	bad: [...SURFACES, "bad-soft"],
 	good: [...SURFACES, "good-soft"],
+	more: [...SURFACES, "more-bar"],
+	less: [...SURFACES, "less-bar"],
 	warn: [...SURFACES, "warn-soft"],
 	...Object.fromEntries(
 		"function keyword label string number operator comment"

@@ -108,22 +108,56 @@ test("grouping reaches the merge below filters and differences", () => {
 	assert.deepEqual(edit.groupLabels("merge(cpu)"), []);
 });
 
-test("an alert on what a function costs", () => {
-	for (const [query, want] of [
-		["cpu", 'cum_share(merge by (job) (cpu[5m]), {function="f\\"g"}) > 0.1'],
-		["merge by (pod) (cpu[1h])", 'cum_share(merge by (pod) (cpu[1h]), {function="f\\"g"}) > 0.1'],
-		[
-			'top(9, focus(merge(cpu), "x"))',
-			'cum_share(focus(merge by (job) (cpu[5m]), "x"), {function="f\\"g"}) > 0.1',
-		],
-		[
-			"diff(merge(cpu), merge(cpu offset 1h))",
-			'cum_share(merge by (job) (cpu[5m]), {function="f\\"g"}) > 0.1',
-		],
-		["merge(cpu) - merge(heap)", 'cum_share(merge by (job) (cpu[5m]), {function="f\\"g"}) > 0.1'],
+const CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
+const ALLOCATED = "memory:alloc_space:bytes:space:bytes:delta";
+const HEAP = "memory:inuse_space:bytes:space:bytes";
+
+test("what an alert on a function or on all compares with its limit", () => {
+	const F = ', {function="f\\"g"})';
+	for (const [query, type, want] of [
+		["cpu", CPU, `cum(merge by (job) (rate(cpu[5m]))${F} / 1e9`],
+		['cpu{a="b"} # all', CPU, `cum(merge by (job) (rate(cpu{a="b"}[5m]))${F} / 1e9`],
+		["merge by (pod) (cpu[1h])", CPU, `cum(merge by (pod) (rate(cpu[1h]))${F} / 1e9`],
+		["merge by (pod) (rate(cpu[2m] offset 1h))", CPU, `cum(merge by (pod) (rate(cpu[2m] offset 1h))${F} / 1e9`],
+		['top(9, focus(merge(cpu), "x"))', CPU, `cum(focus(merge by (job) (rate(cpu[5m])), "x")${F} / 1e9`],
+		["diff(merge(cpu), merge(cpu offset 1h))", CPU, `cum(merge by (job) (rate(cpu[5m]))${F} / 1e9`],
+		["merge(cpu) - merge(heap)", CPU, `cum(merge by (job) (rate(cpu[5m]))${F} / 1e9`],
+		["cpu", ALLOCATED, `cum(merge by (job) (rate(cpu[5m]))${F}`],
+		["heap", HEAP, `cum(merge by (job) (heap[5m])${F}`],
+		["merge(cpu)", "", `cum_share(merge by (job) (cpu[5m])${F}`],
+		["sum_over_time(cpu[5m])", CPU, `cum(merge by (job) (sum_over_time(cpu[5m]))${F} / 1e9`],
+		["flat(cpu[5m])", CPU, "flat(cpu[5m])"],
 	])
-		assert.equal(edit.alertOn(query, 'f"g'), want);
-	assert.deepEqual([0, 0.02, 0.31, 0.99].map(edit.alertThreshold), [0.01, 0.03, 0.39, 0.95]);
+		assert.equal(edit.alertOn(query, 'f"g', type), want);
+	assert.equal(edit.alertOn("cpu", null, CPU), "total(merge by (job) (rate(cpu[5m]))) / 1e9");
+	assert.equal(edit.alertOn("heap", null, HEAP), "total(merge by (job) (heap[5m]))");
+	assert.equal(edit.alertOn("cpu", null, ""), "total(merge by (job) (cpu[5m]))");
+});
+
+test("an alert's expression as a share and as a cost, with and without its limit", () => {
+	const cost = 'cum(merge by (job) (rate(cpu[5m])), {function="f"}) / 1e9';
+	const share = 'cum_share(merge by (job) (rate(cpu[5m])), {function="f"})';
+	assert.equal(edit.alertAs(cost, "share", CPU), share);
+	assert.equal(edit.alertAs(share, "cost", CPU), cost);
+	const plain = 'cum_share(merge(cpu[5m]), {function="f"})';
+	assert.equal(edit.alertAs(plain, "cost", CPU), 'cum(merge(rate(cpu[5m])), {function="f"}) / 1e9');
+	assert.equal(edit.alertAs("total(cpu[5m]) / 1e9", "share", CPU), null);
+	for (const [text, expr, over] of [
+		["total(cpu[5m]) > 5", "total(cpu[5m])", "5"],
+		["a + b > 1e9", "a + b", "1e9"],
+		["a > b", "a > b", null],
+		["a > bool 1", "a > bool 1", null],
+		["a < 1", "a < 1", null],
+		["a", "a", null],
+	])
+		assert.deepEqual(edit.splitLimit(text), { expr, over }, text);
+	for (const [expr, want] of [
+		[cost, `${cost} > 2`],
+		["a + b # both", "a + b > 2"],
+		["a or b", "(a or b) > 2"],
+		["a > 1", "(a > 1) > 2"],
+	])
+		assert.equal(edit.overLimit(expr, "2"), want);
 });
 
 test("what changed asks of differences of selectors", () => {
@@ -145,4 +179,10 @@ test("what changed asks of differences of selectors", () => {
 		edit.changedQuery("diff(merge(cpu), merge(cpu offset 1h))", 300),
 		"changed_interval(cpu[5m], cpu[5m] offset 1h)",
 	);
+});
+
+test("the base of a difference", () => {
+	assert.equal(edit.baseOf('diff(merge(cpu[5m]), merge(cpu[5m] offset 1h))'), "merge(cpu[5m] offset 1h)");
+	assert.equal(edit.baseOf("cpu - cpu offset 1h"), "cpu offset 1h");
+	assert.equal(edit.baseOf("merge(cpu)"), null);
 });

@@ -99,13 +99,61 @@ test("a difference keeps both sides and lays out their sum", () => {
 	assert.deepEqual([...f.parent], [-1, 0, 0, 0, 1]);
 });
 
-test("the change of share runs from -1 to 1", () => {
+test("the change of cost runs from -1 to 1", () => {
 	const f = layout.buildFlame(double);
-	assert.equal(layout.shareChange(f, 0), 0);
-	assert.ok(Math.abs(layout.shareChange(f, 1) - 0.4) < 1e-12); // 50 % to 83.3 %
-	assert.equal(layout.shareChange(f, 2), -1);
-	assert.equal(layout.shareChange(f, 3), 1);
-	assert.equal(layout.shareChange(layout.buildFlame(single), 1), 0);
+	assert.ok(Math.abs(layout.costChange(f, 0) - 1 / 6) < 1e-12); // 100 to 120
+	assert.equal(layout.costChange(f, 1), 0.5); // 50 to 100
+	assert.equal(layout.costChange(f, 2), -1);
+	assert.equal(layout.costChange(f, 3), 1);
+	assert.equal(layout.costChange(layout.buildFlame(single), 1), 0);
+});
+
+/** A difference of flat functions below the root: `[name, base, new]`. */
+const sides = (...rows) => {
+	const at = (side) => rows.reduce((n, r) => n + r[side], 0);
+	return layout.buildFlame({
+		format: "double",
+		names: ["total", ...rows.map((r) => r[0])],
+		levels: [
+			[0, at(1), 0, 0, at(2), 0, 0],
+			rows.flatMap(([, b, n], i) => [0, b, b, 0, n, n, i + 1]),
+		],
+		numTicks: at(1) + at(2),
+		maxSelf: 0,
+		leftTicks: at(1),
+		rightTicks: at(2),
+	});
+};
+const drawnColors = (f, p) =>
+	[...color.nodePixels(f, p, null, color.namePixels(f, p, "package"))].map(color.pixelColor);
+
+test("where one function costs more, the unchanged ones are grey", () => {
+	for (const theme of ["light", "dark"]) {
+		const p = color.makePalette(theme);
+		const f = sides(["a.calm", 1000, 1000], ["a.hot", 100, 900], ["a.noise", 500, 490]);
+		const grey = color.diffColor(0, p);
+		const [, calm, hot, noise] = drawnColors(f, p);
+		assert.deepEqual([calm, noise], [grey, grey], "not the colour of less");
+		assert.notEqual(hot, grey);
+	}
+});
+
+test("tiny functions that come and go do not shine", () => {
+	const f = sides(["a.calm", 1e6, 1e6], ["a.tiny", 0, 100]);
+	assert.ok(layout.costChange(f, 2) < 0.05, String(layout.costChange(f, 2)));
+	assert.equal(layout.costChange(sides(["a.calm", 1e6, 1e6], ["a.new", 0, 1e5]), 2), 1);
+});
+
+test("an empty side: the colours of packages, and no wall of one colour", () => {
+	const p = color.makePalette("light");
+	for (const rows of [
+		[["a.F", 0, 10], ["b.G", 0, 90]],
+		[["a.F", 10, 0], ["b.G", 90, 0]],
+	]) {
+		const f = sides(...rows);
+		assert.equal(layout.comparable(f), false);
+		assert.deepEqual(drawnColors(f, p), color.nameColors(f.names, p));
+	}
 });
 
 test("what is not a flame graph is refused", () => {
@@ -192,14 +240,16 @@ test("a package keeps its colour, the frame around it stays neutral", () => {
 	assert.ok(p.runtime.includes(got[4]));
 });
 
-test("more is red, less is green, no change is grey", () => {
+test("more is orange, less is blue, no change is grey", () => {
 	for (const theme of ["light", "dark"]) {
 		const p = color.makePalette(theme);
 		const rgb = (change) => color.diffColor(change, p).match(/\d+/g).map(Number);
 		const [grey, more, less] = [rgb(0), rgb(1), rgb(-1)];
 		assert.ok(Math.max(...grey) - Math.min(...grey) <= 2, theme);
-		assert.ok(more[0] > more[1] + 40 && more[0] > more[2] + 40, theme);
-		assert.ok(less[1] > less[0] + 40 && less[1] > less[2] + 20, theme);
+		assert.ok(more[0] > more[1] + 30 && more[1] > more[2] + 20, theme);
+		assert.ok(less[2] > less[1] + 20 && less[1] > less[0] + 20, theme);
+		// Without the third kind of cone red and green are one: blue tells them apart.
+		assert.ok(less[2] > more[2] + 70, theme);
 		assert.deepEqual(rgb(7), more);
 		assert.ok(rgb(0.1)[0] - rgb(0.1)[1] > 5, "a small change shows");
 	}

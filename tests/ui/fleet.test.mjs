@@ -38,10 +38,12 @@ test("questions: only of what is there; one window for all", () => {
 		["alerts", "alerts", undefined],
 	]);
 	assert.deepEqual(queries(fleet.fleetTypes(ALL)), [
-		["cores", "query_range", "total(merge by (job) (rate(cpu[10s])))"],
+		["cores over time", "query_range", "total(merge by (job) (rate(cpu[10s])))"],
 		["top", "query", "top(1, merge by (job) (cpu))"],
 		["memory", "query", "total(merge by (job) (memory))"],
+		["memory over time", "query_range", "total(merge by (job) (memory[10s]))"],
 		["tasks", "query", "total(merge by (job) (goroutine))"],
+		["tasks over time", "query_range", "total(merge by (job) (goroutine[10s]))"],
 		["up", "query", "sum by (job) (up)"],
 		["targets", "query", "count by (job) (up)"],
 		["count goroutine", "query", "sum by (job) (count_over_time(goroutine[10m]))"],
@@ -79,7 +81,7 @@ test("rows: what no answer tells stays unknown; kinds of profiles add up", () =>
 	const value = (job, v) => ({ metric: job ? { job } : {}, value: [200, String(v)] });
 	const row = { function: "main.f", flat: 5, flat_percent: 50 };
 	const answers = {
-		cores: { result: [{ metric: { job: "a" }, values: [[100, "20"]] }] },
+		"cores over time": { result: [{ metric: { job: "a" }, values: [[100, "20"]] }] },
 		top: { result: [{ metric: { job: "a" }, rows: [row] }, { metric: { job: "b" }, rows: [] }] },
 		up: { result: [value("a", 1), value("b", 0)] },
 		targets: { result: [value("a", 1), value("b", 2), value("", 3)] },
@@ -124,4 +126,45 @@ test("a sparkline draws over holes, not over gaps, and a lone point as a dash", 
 	assert.equal(path([1, null, 1]), "M2.0h1.5M42.0h1.5");
 	assert.equal(path([null, 1, null, 1, 1]), "M12.0h1.5M32.0L42.0");
 	assert.equal(path([]), "");
+});
+
+test("what changed: the longest windows of whole hours that the stored profiles allow", () => {
+	const { changes } = page;
+	const H = 3600;
+	const now = 1000 * 24 * H + 10 * H + 1234;
+	const end = now - 1234;
+	const compared = (ago) => changes.comparedHours(now, end - ago);
+	for (const [ago, hours, back, text] of [
+		[2 * H, 1, 1, "the last whole hour against the hour before"],
+		[7 * H + 1, 3, 3, "the last 3 whole hours against the 3 hours before"],
+		[24 * H, 12, 12, "the last 12 whole hours against the 12 hours before"],
+		[25 * H, 1, 24, "the last whole hour against the same hour of yesterday"],
+		[30 * H + 99, 6, 24, "the last 6 whole hours against the same 6 hours of yesterday"],
+		[48 * H, 24, 24, "the last 24 whole hours against the 24 hours before"],
+		[900 * H, 24, 24, "the last 24 whole hours against the 24 hours before"],
+	]) {
+		const c = compared(ago);
+		assert.deepEqual([c.hours, c.back], [hours, back], `${ago} s`);
+		assert.deepEqual(c.next, { start: end - hours * H, end });
+		assert.deepEqual(c.base, { start: end - (hours + back) * H, end: end - back * H });
+		assert.ok(c.base.start >= end - ago, "the base is stored");
+		assert.equal(changes.comparedText(c), text);
+	}
+	// Until the second whole hour is over.
+	assert.deepEqual(compared(2 * H - 1), { at: end + H });
+	assert.deepEqual(changes.comparedHours(now, now), { at: end + 3 * H });
+	const c = compared(30 * H);
+	assert.deepEqual(changes.changesQuestion("service", "cpu", c), {
+		query:
+			"topk(10, flat by (service, function) (diff(merge by (service) (rate(cpu[6h])), " +
+			"merge by (service) (rate(cpu[6h] offset 24h)))))",
+		time: String(end),
+	});
+	const element = (service, f, v) => ({ metric: { service, function: f }, value: [end, String(v)] });
+	const rows = changes.changeRows("service", [element("a", "f", 2e8), element("b", "g", 5e8), element("a", "h", -9e8), element("a", "i", 9e5)], 1e-9);
+	assert.deepEqual(rows.map((r) => [r.service, r.function, Math.round(r.gained * 10)]), [["b", "g", 5], ["a", "f", 2]]);
+	assert.equal(
+		changes.changeLink("service", "cpu", c, rows[0]),
+		`compare?new=cpu%7Bservice%3D%22b%22%7D&base=cpu%7Bservice%3D%22b%22%7D&from=${end - 6 * H}&to=${end}&shift=1d&pick=g`,
+	);
 });

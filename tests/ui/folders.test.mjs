@@ -12,17 +12,21 @@ const FILES_MAX = 35;
 const MAY_IMPORT = {
 	shared: [],
 	query: ["shared"],
+	files: ["shared", "query"],
 	flame: ["shared"],
 	chart: ["shared", "query", "flame"],
-	result: ["shared", "query", "flame"],
-	compare: ["shared", "query", "chart", "result"],
+	source: ["shared", "query"],
+	result: ["shared", "query", "flame", "source"],
+	alert: ["shared", "query", "flame", "chart"],
+	compare: ["shared", "query", "files", "chart", "result"],
 	rules: ["shared", "query", "flame", "result"],
 	fleet: ["shared", "query", "flame", "chart", "rules"],
 	status: ["shared"],
 	symbols: ["shared", "status"],
 	cluster: ["shared", "status"],
-	explore: ["shared", "query", "chart", "result", "compare"],
-	"": ["shared", "query", "compare", "rules", "fleet", "status", "symbols", "cluster", "explore"],
+	heat: ["shared", "query", "flame"],
+	explore: ["shared", "query", "files", "chart", "heat", "result", "compare"],
+	"": ["shared", "query", "alert", "compare", "rules", "fleet", "status", "symbols", "cluster", "explore"],
 };
 /** Only the unit tests use it. */
 const LEFT_OUT = ["testing.ts"];

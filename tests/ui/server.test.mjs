@@ -377,17 +377,27 @@ test("groups", async () => {
 	}
 });
 
+const CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds:delta";
+/** The type of the profiles, and the function of the alert. Each query is asked with one of them. */
+const KINDS = [[CPU, 'f"g'], ["memory:inuse_space:bytes:space:bytes", "f"], ["", "f"], [CPU, null]];
+
 test("alerts, significance and differences", async () => {
+	let n = 0;
 	for (const { text, root } of await queries()) {
 		if (!isProfiles(subject(root))) {
-			assert.equal(edit.alertOn(text, "f", 0.2), text);
+			assert.equal(edit.alertOn(text, "f", CPU), query.clean(text));
 			assert.equal(edit.changedQuery(text, 60), null);
 			continue;
 		}
-		const alert = await parsed(edit.alertOn(text, 'f"g', 0.2), text);
-		assert.equal(`${nameOf(alert)} ${nameOf(alert.lhs)}`, "> cum_share", text);
+		const [type, name] = KINDS[n++ % KINDS.length];
+		const expr = edit.alertOn(text, name, type);
+		const alert = await parsed(edit.overLimit(expr, "2"), text);
+		const cost = nameOf(alert.lhs) === "/" ? alert.lhs.lhs : alert.lhs;
+		const want = name === null ? "total" : type ? "cum" : "cum_share";
+		assert.equal(`${nameOf(alert)} ${nameOf(cost)}`, `> ${want}`, text);
 		for (const s of selectors(alert))
-			if (s.valueTypes === "profiles") assert.ok(s.range, edit.alertOn(text, "f"));
+			if (s.valueTypes === "profiles") assert.ok(s.range, expr);
+		if (name) await parsed(edit.alertAs(expr, type ? "share" : "cost", CPU), text);
 		const changed = edit.changedQuery(text, 60);
 		if (changed) assert.equal(nameOf(await parsed(changed, text)), "changed_interval");
 		if (nameOf(root) === "top") continue;

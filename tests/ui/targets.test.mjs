@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { page } from "./page.mjs";
 
-const { targets } = page;
+const { causes, targets } = page;
 
 const active = (pool, address, profile, health = "up", labels = {}) => ({
 	profile,
@@ -26,26 +26,108 @@ const DATA = {
 };
 const names = (pools) => pools.map((p) => p.name);
 
-test("targets: counts are of the whole pool, rows of the filter", () => {
-	const all = targets.targetPools(DATA, "", "all");
-	assert.deepEqual(names(all), ["api", "broken", "web"]);
+test("processes: one row each, its profiles, and each error once", () => {
+	const down = { lastError: "server returned HTTP status 404 Not Found" };
+	const list = targets.processes([
+		{ ...active("web", "a:1", "mutex", "down"), ...down },
+		active("web", "a:1", "memory"),
+		{ ...active("web", "a:1", "block", "down"), ...down },
+		{ ...active("web", "b:1", "memory"), lastScrape: "2026-01-01T00:00:10Z" },
+		{ ...active("web", "b:1", "goroutine"), lastScrape: "2026-01-01T00:00:20Z" },
+		active("web", "b:1", "memory", "up", { zone: "eu" }),
+	]);
 	assert.deepEqual(
-		all.map((p) => [p.up, p.all, p.shown.length, p.error]),
-		[[1, 1, 1, ""], [0, 0, 0, "no such file"], [1, 3, 3, ""]],
+		list.map((p) => [p.address, p.state, p.targets.map((t) => t.profile)]),
+		[
+			["a:1", "part", ["block", "memory", "mutex"]],
+			["b:1", "up", ["goroutine", "memory"]],
+			["b:1", "up", ["memory"]],
+		],
+	);
+	assert.deepEqual(
+		list[0].errors.map((e) => [e.text, e.profiles, e.url]),
+		[[down.lastError, ["block", "mutex"], "http://a:1/p/block"]],
+	);
+	assert.deepEqual(list[1].errors, []);
+	assert.equal(list[1].lastSuccess, Date.parse("2026-01-01T00:00:20Z") / 1000);
+	assert.equal(list[0].lastSuccess, 0, "not known when");
+});
+
+test("targets: counts are of the whole pool, rows of the filter", () => {
+	const all = targets.processes(DATA.activeTargets);
+	const pools = (filter, health) => targets.processPools(all, DATA, filter, health);
+	assert.deepEqual(
+		pools("", "all").map((p) => [p.name, p.up, p.all, p.shown.length, p.error]),
+		[
+			["api", 1, 1, 1, ""],
+			["broken", 0, 0, 0, "no such file"],
+			["web", 0, 2, 2, ""],
+		],
 	);
 	for (const [filter, health, want] of [
-		["", "down", { broken: [], web: ["goroutine", "memory"] }],
-		["", "up", { api: ["memory"], broken: [], web: ["memory"] }],
-		["REFUSED", "all", { broken: [], web: ["goroutine"] }],
-		["zone=eu b:1", "all", { broken: [], web: ["memory"] }],
+		["", "down", { broken: [], web: ["a:1", "b:1"] }],
+		["", "up", { api: ["c:1"], broken: [] }],
+		["REFUSED", "all", { broken: [], web: ["a:1"] }],
+		["zone=eu b:1", "all", { broken: [], web: ["b:1"] }],
 		["zone=eu a:1", "all", { broken: [] }],
 	]) {
-		const got = targets.targetPools(DATA, filter, health);
-		const shown = Object.fromEntries(got.map((p) => [p.name, p.shown.map((t) => t.profile)]));
+		const got = pools(filter, health);
+		const shown = Object.fromEntries(got.map((p) => [p.name, p.shown.map((t) => t.address)]));
 		assert.deepEqual(shown, want, `${filter} ${health}`);
 		const web = got.find((p) => p.name === "web");
-		if (web) assert.deepEqual([web.up, web.all], [1, 3]);
+		if (web) assert.deepEqual([web.up, web.all], [0, 2]);
 	}
+});
+
+test("the uptime line: parts of an hour, and what is known of them", () => {
+	const all = targets.processes(DATA.activeTargets);
+	const web = all.filter((p) => p.scrapePool === "web");
+	const lines = (s) => `avg without (profile) (avg_over_time(up${s}[2m]))`;
+	assert.equal(targets.uptimeQuery(web), lines('{job="web"}'));
+	assert.equal(targets.uptimeQuery(all), lines(""));
+	assert.equal(targets.uptimeQuery([]), null);
+	assert.equal(targets.uptimeQuery(new Array(301).fill(web[0])), null, "too many");
+	const end = 100000;
+	const metric = { job: "web", instance: "a:1" };
+	const values = [
+		[end - 240, "1"],
+		[end - 120, "0.5"],
+		[end, "0"],
+	];
+	const line = targets.uptimes([{ metric, values }], end).get(targets.labelKey(web[0].labels));
+	assert.equal(line.length, 30);
+	assert.deepEqual(line.slice(-4), [null, 1, 0.5, 0]);
+	assert.equal(targets.upShare(line), 0.5);
+	assert.equal(targets.lastUp(line, end), end - 120);
+	assert.deepEqual([targets.upShare(undefined), targets.lastUp([0, null], end)], [null, 0]);
+});
+
+test("the likely cause of an error", () => {
+	const url = "http://shop:6999/debug/pprof/heap";
+	for (const [error, want] of [
+		["connect 127.0.0.1:6999: Connection refused", /^nothing listens on 6999$/],
+		[
+			"server returned HTTP status 404 Not Found",
+			/^it does not serve \/debug\/pprof\/heap; is net\/http\/pprof imported/,
+		],
+		["server returned HTTP status 401 Unauthorized", /credentials/],
+		["server returned HTTP status 503 Service Unavailable", /proxy at port 6999/],
+		["server returned HTTP status 500 Internal Server Error", /another profiler/],
+		["tls 127.0.0.1:1: wrong version number", /speaks plain HTTP/],
+		["tls 127.0.0.1:1: certificate verify failed: self-signed certificate", /ca_file/],
+		["tls 127.0.0.1:1: certificate verify failed: hostname mismatch", /server_name/],
+		["lookup shop: Domain name not found", /^no name server knows shop;/],
+		["context deadline exceeded", /^it does not answer in time;/],
+		["read 127.0.0.1:1: connection closed without an answer", /speak TLS/],
+		["read 127.0.0.1:1: Connection reset by peer", /restart/],
+		['target answers a web page (Content-Type "text/html"), not a profile', /another program/],
+		["profile is empty", /^$/],
+	])
+		assert.match(causes.causeOf(error, url), want, error);
+	assert.match(
+		causes.causeOf("connect [::1]:443: Connection refused", "https://[::1]/x"),
+		/^nothing listens on 443$/,
+	);
 });
 
 test("discovery: why a target is not scraped, if another shard scrapes it", () => {

@@ -212,3 +212,91 @@ test("a series without the label that names the others says so", () => {
 	assert.deepEqual(labels({ a: "1", b: "2" }, {}), ['a="1", b="2"', "no labels"]);
 	assert.deepEqual(labels({}), ["all"]);
 });
+
+/** Runs `fn` in a zone of the browser, and with times in UTC if so chosen. */
+function inZone(zone, utc, fn) {
+	const before = process.env.TZ;
+	process.env.TZ = zone;
+	timerange.setUtc(utc);
+	try {
+		fn();
+	} finally {
+		timerange.setUtc(false);
+		if (before === undefined) delete process.env.TZ;
+		else process.env.TZ = before;
+	}
+}
+
+const WINTER = Date.UTC(2026, 0, 2, 13, 5, 12) / 1000;
+const SUMMER = Date.UTC(2026, 6, 2, 12, 5, 12) / 1000;
+
+test("times say their zone, which the summer changes", () => {
+	inZone("Europe/Berlin", false, () => {
+		assert.equal(timerange.formatClock(WINTER), "2026-01-02 14:05:12 UTC+1");
+		assert.equal(timerange.formatClock(SUMMER), "2026-07-02 14:05:12 UTC+2");
+		assert.equal(timerange.formatTime(SUMMER), "14:05:12 UTC+2");
+		assert.equal(timerange.formatMinute(SUMMER), "14:05 UTC+2");
+		assert.equal(timerange.zoneAt(SUMMER, true), "UTC");
+	});
+	for (const [zone, want] of [
+		["Asia/Kolkata", "UTC+5:30"],
+		["America/St_Johns", "UTC-3:30"],
+		["America/New_York", "UTC-5"],
+		["UTC", "UTC"],
+	])
+		inZone(zone, false, () => assert.equal(timerange.zoneAt(WINTER), want, zone));
+	inZone("America/New_York", true, () => {
+		assert.equal(timerange.formatClock(WINTER), "2026-01-02 13:05:12 UTC");
+		assert.equal(timerange.zoneAt(WINTER, false), "UTC-5", "the zone of the browser is known");
+		assert.equal(timerange.dayOf(WINTER), "2026-01-02");
+		assert.equal(timerange.midnight(WINTER), Date.UTC(2026, 0, 2) / 1000);
+		assert.equal(timerange.formatTick(Date.UTC(2026, 0, 2) / 1000, 3600), "01-02");
+		assert.equal(timerange.formatTick(WINTER, 60), "13:05");
+	});
+	inZone("America/New_York", false, () =>
+		assert.equal(timerange.midnight(WINTER), Date.UTC(2026, 0, 2, 5) / 1000),
+	);
+});
+
+test("a span says once what both times share", () => {
+	const span = (start, end) => timerange.formatSpan({ start, end });
+	inZone("Europe/Berlin", false, () => {
+		assert.equal(span(SUMMER, SUMMER + 900), "2026-07-02 14:05:12 – 14:20:12 UTC+2");
+		assert.equal(
+			span(SUMMER, SUMMER + 86400),
+			"2026-07-02 14:05:12 – 2026-07-03 14:05:12 UTC+2",
+		);
+		const change = Date.UTC(2026, 2, 29, 1) / 1000; // the clocks go from 2:00 to 3:00
+		assert.equal(
+			span(change - 600, change + 600),
+			"2026-03-29 01:50:00 UTC+1 – 03:10:00 UTC+2",
+		);
+	});
+});
+
+test("typed times are of the zone that is shown, and what is shown can be typed", () => {
+	const range = (start, end) => ({ kind: "absolute", start, end });
+	const read = (text) => timerange.parseRangeText(text, SUMMER);
+	const noon = Date.UTC(2026, 6, 2, 12) / 1000;
+	const typed = "2026-07-02 12:00 to 13:00";
+	inZone("Europe/Berlin", false, () => {
+		assert.deepEqual(read(typed), range(noon - 7200, noon - 3600));
+		assert.deepEqual(read(typed + " UTC"), range(noon, noon + 3600));
+		assert.equal(timerange.toLocalInput(noon), "2026-07-02T14:00:00");
+		assert.equal(timerange.fromLocalInput("2026-07-02T14:00:00"), noon);
+	});
+	inZone("Europe/Berlin", true, () => {
+		assert.deepEqual(read(typed), range(noon, noon + 3600));
+		assert.deepEqual(read(typed + " UTC+2"), range(noon - 7200, noon - 3600));
+		assert.equal(timerange.toLocalInput(noon), "2026-07-02T12:00:00");
+		assert.equal(timerange.fromLocalInput("2026-07-02T12:00:00"), noon);
+		assert.equal(timerange.fromLocalInput(""), null);
+	});
+	const change = Date.UTC(2026, 9, 25, 1) / 1000; // 3:00 becomes 2:00
+	for (const said of [range(noon, noon + 60), range(noon, noon + 90000), range(change - 1800, change + 1800)])
+		for (const zone of ["Europe/Berlin", "America/St_Johns", "Asia/Kathmandu", "UTC"])
+			for (const utc of [false, true])
+				inZone(zone, utc, () =>
+					assert.deepEqual(read(timerange.describeRange(said)), said, `${zone} ${utc}`),
+				);
+});

@@ -32,13 +32,16 @@ static void quit(void *ctx)
 	(void)ctx;
 }
 
-static void start(const char *grpc_address, struct debuginfo *debuginfo)
+static void start(const char *grpc_address, struct debuginfo *debuginfo, struct kept *files)
 {
 	struct web_options w = { .listen_address = "127.0.0.1:0",
 		.otlp_grpc_listen_address = grpc_address,
 		.debuginfo = debuginfo,
 		.cors_origin = "http://grafana\\.example",
 		.enable_ingest = true,
+		.enable_admin_api = files,
+		.enable_files = files,
+		.files = files,
 		.reload = reload,
 		.rules = rules,
 		.config = config,
@@ -57,17 +60,22 @@ static void start(const char *grpc_address, struct debuginfo *debuginfo)
 
 void grafana_start(void)
 {
-	start(NULL, NULL);
+	start(NULL, NULL, NULL);
 }
 
 void grafana_start_grpc(void)
 {
-	start("127.0.0.1:0", NULL);
+	start("127.0.0.1:0", NULL, NULL);
 }
 
 void grafana_start_debuginfo(struct debuginfo *debuginfo)
 {
-	start(NULL, debuginfo);
+	start(NULL, debuginfo, NULL);
+}
+
+void grafana_start_files(struct kept *files)
+{
+	start(NULL, NULL, files);
 }
 
 void grafana_stop(void)

@@ -34,6 +34,8 @@ void grafana_start(void);
 void grafana_start_grpc(void); /* with OTLP over gRPC as well */
 struct debuginfo;
 void grafana_start_debuginfo(struct debuginfo *debuginfo); /* with symbols of native code */
+struct kept;
+void grafana_start_files(struct kept *files); /* keeps files; the admin API is on */
 void grafana_stop(void); /* closes rules as well */
 /* main;handle;leaf costs `slow`, main;handle `own`: CPU samples of 10 ms each, or goroutines. */
 void grafana_ingest(

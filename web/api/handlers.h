@@ -39,6 +39,8 @@ route_fn api_buildinfo, api_runtimeinfo, api_config, api_flags, api_tsdb;
 route_fn api_cluster;
 /* admin.c */
 route_fn api_delete_series, api_snapshot, api_accept_losses;
+/* source.c */
+route_fn api_source, api_source_links;
 /* ingest.c */
 route_fn api_ingest;
 

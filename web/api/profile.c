@@ -12,6 +12,7 @@
 #include "promql/syntax/type_names.h"
 #include "scrape/manager.h"
 #include "web/api/handlers.h"
+#include "web/api/saved_name.h"
 #include "web/router/envelope.h"
 
 #define PROFILING_MAX 16u /* at once: each holds a worker until it is done */
@@ -122,12 +123,15 @@ static void write_profile(struct http_out *out, const struct profile_now_result 
 	api_end(&j, NULL, 0, NULL, 0);
 }
 
-static void send_profile(struct http_out *out, const struct profile_now_result *p)
+static enum err_code send_profile(
+	struct http_in *in, struct http_out *out, const struct profile_now_result *p, struct err *err)
 {
+	struct saved_name name = saved_name_of_profile(p->labels, p->ts_ns);
+
 	buf_add_str(&out->body, p->profile);
 	out->content_type = "application/octet-stream";
 	out->encoded = true;
-	http_add_header(out, "Content-Disposition", STR("attachment; filename=\"profile.pb.gz\""));
+	return saved_name_add(&name, "attachment", "pb.gz", &in->arena, out, err);
 }
 
 static void answer(struct web *w, struct http_in *in, struct http_out *out)
@@ -140,12 +144,12 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out)
 
 	if (!rc)
 		rc = scrape_manager_profile_now(w->o.manager, &o, &in->canceled, &in->arena, &p, &err);
+	if (!rc && o.wants_profile)
+		rc = send_profile(in, out, &p, &err);
+	else if (!rc)
+		write_profile(out, &p);
 	if (rc)
 		api_fail(out, rc, &err);
-	else if (o.wants_profile)
-		send_profile(out, &p);
-	else
-		write_profile(out, &p);
 	parsed_release(match);
 }
 

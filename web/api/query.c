@@ -10,7 +10,9 @@
 #include "base/quote.h"
 #include "promql/engine/engine.h"
 #include "web/api/handlers.h"
+#include "web/api/saved_name.h"
 #include "web/api/times.h"
+#include "web/files/files.h"
 #include "web/render/notices.h"
 #include "web/render/render.h"
 #include "web/router/envelope.h"
@@ -84,14 +86,47 @@ static enum err_code read_files(const struct http_in *in, struct render_options 
 	return ERR_OK;
 }
 
+/* call_site[]: the names of frames, root first. */
+static enum err_code read_call_site(struct http_in *in, struct render_options *r, struct err *err)
+{
+	uint64_t skip = 0;
+	struct str *names;
+	size_t n = 0;
+	enum err_code rc = api_uint(in, "call_site_skip", &skip, err);
+
+	if (rc)
+		return rc;
+	if (!(names = arena_array(&in->arena, struct str, in->params_n + 1)))
+		return arena_fail(&in->arena, "call_site[]", err);
+	for (size_t i = 0; i < in->params_n; i++)
+		if (str_is(in->params[i].name, "call_site[]"))
+			names[n++] = in->params[i].value;
+	r->call_site = names;
+	r->call_site_n = n;
+	r->call_site_rest = http_param(in, "call_site_skip").len > 0;
+	r->call_site_skip = skip;
+	return ERR_OK;
+}
+
+/* Only flame graphs have parts. */
+static enum err_code check_call_site(const struct render_format *f, const struct query_options *q,
+	const struct render_options *r, struct err *err)
+{
+	if ((r->call_site_n || r->call_site_rest) && (f != RENDER_JSON || q->step_ns))
+		return err_set(err, ERR_INVALID,
+			"call_site[] and call_site_skip are for flame graphs: format=json of a query at one "
+			"time or from start to end");
+	return ERR_OK;
+}
+
 static enum err_code read_common(
-	const struct http_in *in, struct query_options *q, struct render_options *r, struct err *err)
+	struct http_in *in, struct query_options *q, struct render_options *r, struct err *err)
 {
 	uint64_t limit = 0, nodes = 0;
 	enum err_code rc = api_read_query(in, q, err);
 
 	if (rc || (rc = api_uint(in, "limit", &limit, err)) ||
-		(rc = api_uint(in, "max_nodes", &nodes, err)))
+		(rc = api_uint(in, "max_nodes", &nodes, err)) || (rc = read_call_site(in, r, err)))
 		return rc;
 	q->limit = limit;
 	r->max_nodes = nodes;
@@ -210,6 +245,23 @@ static enum err_code flush(void *ctx, struct buf *body, struct err *err)
 	return http_flush(x->in, x->out, err);
 }
 
+static enum err_code add_name(struct http_in *in, struct http_out *out,
+	const struct render_format *f, const struct query_options *q, const struct result *r,
+	struct err *err)
+{
+	struct saved_name name;
+	enum err_code rc = saved_name_of(r, q->text, &in->arena, &name, err);
+
+	if (rc)
+		return rc;
+	if (q->has_span) {
+		name.start_ns = q->start_ns;
+		name.end_ns = q->end_ns;
+	}
+	return saved_name_add(
+		&name, f->shown ? "inline" : "attachment", f->suffix, &in->arena, out, err);
+}
+
 static void answer(struct web *w, struct http_in *in, struct http_out *out,
 	const struct render_format *f, struct query_options *qo, struct render_options *ro)
 {
@@ -222,6 +274,7 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out,
 
 	qo->keep_sample_labels = f->sample_labels;
 	qo->rows_only = f == RENDER_JSON;
+	qo->hints = true;
 	rc = query_run_cancelable(w->o.engine, qo, &in->canceled, &q, &err);
 	if (rc) {
 		fail(out, f, rc, &err);
@@ -239,8 +292,8 @@ static void answer(struct web *w, struct http_in *in, struct http_out *out,
 	ro->canceled = query_stop_flag(q);
 	out->content_type = f->content_type;
 	out->encoded = f->encoded;
-	if (f->disposition)
-		http_add_header(out, "Content-Disposition", str_of(f->disposition));
+	if (f->suffix && (rc = add_name(in, out, f, qo, query_result(q), &err)))
+		goto out;
 	rc = f == RENDER_JSON ? write_json(out, query_result(q), ro, &err) :
 							f->write(query_result(q), ro, &out->body, &err);
 	if (rc == ERR_CANCELED)
@@ -259,14 +312,20 @@ static void handle(struct web *w, struct http_in *in, struct http_out *out,
 {
 	struct query_options q = { 0 };
 	struct render_options r = { 0 };
+	struct file_request files;
+	const struct render_format *f = NULL;
 	struct err err = { 0 };
-	const struct render_format *f = find_format(in, &err);
-	enum err_code rc = f ? ERR_OK : ERR_INVALID;
+	enum err_code rc = files_read_request(w, in, &files, &err);
 
+	q.files = &files.finder;
+	if (!rc && !(f = find_format(in, &err)))
+		rc = ERR_INVALID;
 	if (!rc)
 		rc = read_common(in, &q, &r, &err);
 	if (!rc)
 		rc = read_times(in, &q, &err);
+	if (!rc)
+		rc = check_call_site(f, &q, &r, &err);
 	if (!rc)
 		rc = read_types(in, f, &q, &err);
 	if (!rc)

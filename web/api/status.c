@@ -81,16 +81,20 @@ void api_runtimeinfo(struct web *w, struct http_in *in, struct http_out *out)
 	char text[PATH_BYTES_MAX];
 	size_t used = 0, max = 0;
 	int64_t at_ns = 0;
+	struct db_status stored = { 0 };
 	bool ok = false;
 	struct json j;
 
 	(void)in;
+	db_status(w->o.db, &stored);
 	w->o.reload_state(w->o.ctx, &ok, &at_ns);
 	begin(out, &j);
 	write_time(&j, "startTime", w->started_ns);
 	write_text(&j, "CWD", getcwd(text, sizeof(text)) ? text : "");
 	write_text(&j, "hostname", gethostname(text, 256) ? "" : text);
 	write_time(&j, "serverTime", clock_now_ns());
+	if (stored.min_ns)
+		write_time(&j, "oldestProfile", stored.min_ns);
 	json_key(&j, "reloadConfigSuccess");
 	json_bool(&j, ok);
 	write_time(&j, "lastConfigTime", at_ns);

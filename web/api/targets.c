@@ -63,6 +63,8 @@ static void write_target(struct json *j, const struct target_info *t)
 	write_time(j, "lastScrape", t->last_scrape_ns);
 	json_key(j, "lastScrapeDuration");
 	json_double(j, (double)t->last_duration_ns / 1e9);
+	if (t->next_profile_ns)
+		write_time(j, "nextProfile", t->next_profile_ns);
 	json_key(j, "health");
 	json_cstr(j, target_health_name(t->health));
 	write_duration(j, "scrapeInterval", t->interval_ns);

@@ -39,13 +39,14 @@ static struct str parameter(struct str header, const char *name)
 }
 
 /* Reads a part's head up to the empty line; *at moves behind it. */
-static enum err_code read_head(struct str *at, size_t number, struct str *name, struct err *err)
+static enum err_code read_head(
+	struct str *at, size_t number, struct multipart_part *p, struct err *err)
 {
 	const struct str disposition = STR("content-disposition:");
 	const char *from = at->ptr;
 	ptrdiff_t end;
 
-	*name = STR("");
+	*p = (struct multipart_part){ .name = STR(""), .file_name = STR("") };
 	for (;;) {
 		if ((end = str_find(*at, STR("\r\n"))) < 0)
 			return err_set(
@@ -54,14 +55,16 @@ static enum err_code read_head(struct str *at, size_t number, struct str *name, 
 			return err_set(err, ERR_LIMIT,
 				"multipart: the head of part %zu is longer than %u bytes", number,
 				MULTIPART_HEAD_BYTES_MAX);
-		if (end && begins_nocase(*at, disposition.ptr))
-			*name = parameter((struct str){ at->ptr, (size_t)end }, "name");
+		if (end && begins_nocase(*at, disposition.ptr)) {
+			p->name = parameter((struct str){ at->ptr, (size_t)end }, "name");
+			p->file_name = parameter((struct str){ at->ptr, (size_t)end }, "filename");
+		}
 		*at = rest_of(*at, (size_t)end + 2);
 		if (!end)
 			break;
 	}
-	return name->len ? ERR_OK :
-					   err_set(err, ERR_INVALID, "multipart: part %zu has no name", number);
+	return p->name.len ? ERR_OK :
+						 err_set(err, ERR_INVALID, "multipart: part %zu has no name", number);
 }
 
 enum err_code multipart_parse(
@@ -95,7 +98,7 @@ enum err_code multipart_parse(
 		if (out->n == MULTIPART_PARTS_MAX)
 			return err_set(err, ERR_LIMIT, "multipart: more than %u parts", MULTIPART_PARTS_MAX);
 		at = rest_of(at, 2);
-		if ((rc = read_head(&at, out->n, &p->name, err)))
+		if ((rc = read_head(&at, out->n, p, err)))
 			return rc;
 		if ((end = str_find(at, line)) < 0)
 			return err_set(err, ERR_INVALID, "multipart: part %zu is cut short", out->n);

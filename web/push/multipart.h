@@ -11,11 +11,12 @@
 
 #include "base/str.h"
 
-#define MULTIPART_PARTS_MAX 16u
+#define MULTIPART_PARTS_MAX 256u
 #define MULTIPART_HEAD_BYTES_MAX 8192u /* of one part */
 
 struct multipart_part {
 	struct str name; /* of the form's field */
+	struct str file_name; /* as the client calls it, percent-encoded as it was; "": no file */
 	struct str body;
 };
 

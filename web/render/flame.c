@@ -301,16 +301,15 @@ static enum err_code add_files(struct flame *f, struct flame_picture *out, struc
 	return ok ? ERR_OK : err_nomem(err, "flame graph");
 }
 
-static enum err_code whole_tree(
-	struct flame *f, const struct profile_value *p, const struct flame_options *o, struct err *err)
+static enum err_code whole_tree(struct flame *f, const struct profile_value *p,
+	const struct flame_options *o, const struct tree_part *part, struct err *err)
 {
 	enum err_code rc;
 
 	if ((rc = frame_tree_add(&f->tree, 0, p, err)))
 		return rc;
-	if (o->call_site_n && (rc = frame_tree_keep(&f->tree, o->call_site, o->call_site_n, err)))
+	if ((rc = frame_tree_total_part(&f->tree, part, err)))
 		return rc;
-	frame_tree_total(&f->tree);
 	rc = render_wanted(o->canceled, err);
 	return rc ? rc : choose_nodes(f, o->max_nodes, err);
 }
@@ -318,6 +317,8 @@ static enum err_code whole_tree(
 static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 	const struct flame_options *o, struct arena *a, struct err *err)
 {
+	const struct tree_part part = { o->call_site, o->call_site_n, o->call_site_rest,
+		o->call_site_skip };
 	enum err_code rc;
 
 	assert(o->max_nodes > 0 && (o->call_site || !o->call_site_n));
@@ -325,9 +326,8 @@ static enum err_code flame_init(struct flame *f, const struct profile_value *p,
 	if ((rc = frame_tree_init(&f->tree, a, err)))
 		return rc;
 	f->tree.canceled = o->canceled;
-	rc = o->call_site_n || !heaviest_can(p) ?
-		whole_tree(f, p, o, err) :
-		frame_tree_heaviest(&f->tree, p, o->max_nodes, &f->other, err);
+	rc = heaviest_can(p) ? frame_tree_heaviest(&f->tree, p, &part, o->max_nodes, &f->other, err) :
+						   whole_tree(f, p, o, &part, err);
 	if (rc)
 		return rc;
 	if (o->files) {
@@ -355,6 +355,7 @@ enum err_code flame_layout(const struct profile_value *p, const struct flame_opt
 		(f.origins && (rc = add_files(&f, out, err))))
 		goto out;
 	out->max_self = f.max_self;
+	out->other = f.name_id[f.tree.names_n];
 out:
 	frame_tree_release(&f.tree);
 	return rc;
@@ -459,7 +460,12 @@ enum err_code render_flame(
 {
 	size_t max = o->max_nodes ? o->max_nodes : RENDER_NODES_DEFAULT;
 	const struct flame_options options = {
-		.max_nodes = max < RENDER_NODES_MAX ? max : RENDER_NODES_MAX,
+		/* The path to a part is not what is asked for. */
+		.max_nodes = (max < RENDER_NODES_MAX ? max : RENDER_NODES_MAX) + o->call_site_n,
+		.call_site = o->call_site,
+		.call_site_n = o->call_site_n,
+		.call_site_rest = o->call_site_rest,
+		.call_site_skip = o->call_site_skip,
 		.files = o->files,
 		.canceled = o->canceled,
 	};
@@ -483,6 +489,10 @@ enum err_code render_flame(
 	}
 	json_key(j, "maxSelf");
 	json_i64(j, f.max_self);
+	if (f.other) {
+		json_key(j, "other");
+		json_u64(j, f.other);
+	}
 	json_object_end(j);
 	return ERR_OK;
 }

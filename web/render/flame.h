@@ -9,6 +9,8 @@
  * several functions have the name, the one that costs most counts (web/render/frame_origin.h).
  * files[0] is "": not known, as for "total" and "other".
  *
+ * Functions may be called "other" too: `other` is the name that is none.
+ *
  * Ownership: pictures and scratch in the arena.
  */
 #ifndef WEB_RENDER_FLAME_H
@@ -23,6 +25,9 @@ struct flame_options {
 	/* Root first: only stacks that begin with these frames count. */
 	const struct str *call_site;
 	size_t call_site_n;
+	/* Of these, what struct tree_part calls the rest. */
+	bool call_site_rest;
+	size_t call_site_skip;
 	bool files;
 	const atomic_bool *canceled; /* as in struct render_options */
 };
@@ -44,6 +49,7 @@ struct flame_picture {
 	size_t rows_n;
 	int64_t left_ticks, right_ticks; /* base and new side; of a single graph left is 0 */
 	int64_t max_self;
+	uint32_t other; /* the name of boxes that sum up what was left out; 0: nothing was */
 };
 
 MUST_CHECK enum err_code flame_layout(const struct profile_value *p, const struct flame_options *o,

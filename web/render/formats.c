@@ -2,20 +2,21 @@
 
 #define BINARY "application/octet-stream"
 #define TEXT "text/plain; charset=utf-8"
-#define SAVE_AS(file) "attachment; filename=\"" file "\""
 
 /* clang-format off */
 const struct render_format render_formats[] = {
 	{ .name = "json", .content_type = "application/json" },
 	{ .name = "pprof", .write = render_pprof_gz, .content_type = BINARY,
-		.disposition = SAVE_AS("profile.pb.gz"),
+		.suffix = "pb.gz",
 		.encoded = true, .sample_labels = true, .whole_scrapes = true },
 	{ .name = "pgo", .write = render_pgo_gz, .content_type = BINARY,
-		.disposition = SAVE_AS("default.pgo"), .encoded = true },
-	{ .name = "folded", .write = render_folded, .content_type = TEXT },
+		.suffix = "pgo", .encoded = true },
+	{ .name = "folded", .write = render_folded, .content_type = TEXT,
+		.suffix = "folded.txt", .shown = true },
 	{ .name = "speedscope", .write = render_speedscope, .content_type = "application/json",
-		.disposition = SAVE_AS("profile.speedscope.json") },
-	{ .name = "text", .write = render_text, .content_type = TEXT, .sample_labels = true },
+		.suffix = "speedscope.json" },
+	{ .name = "text", .write = render_text, .content_type = TEXT,
+		.suffix = "txt", .shown = true, .sample_labels = true },
 };
 /* clang-format on */
 const size_t render_formats_n = sizeof(render_formats) / sizeof(render_formats[0]);

@@ -1,6 +1,7 @@
 #include "web/render/frame_tree.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/array.h"
 #include "promql/profiles/frame.h"
@@ -261,4 +262,82 @@ void frame_tree_total(struct frame_tree *t)
 	for (uint32_t i = t->n; i-- > 1;)
 		for (int side = 0; side < 2; side++)
 			t->nodes[t->nodes[i].parent].total[side] += t->nodes[i].total[side];
+}
+
+/* ---- parts ---- */
+
+/* The node at the end of a path; t->n: there is none. */
+static uint32_t node_at(const struct frame_tree *t, const struct tree_part *part)
+{
+	uint32_t at = 0, name;
+
+	for (size_t i = 0; i < part->n && at < t->n; i++) {
+		struct tree_node key = { .parent = at };
+
+		if ((name = frame_tree_name(t, part->path[i])) == MAP_NONE)
+			return t->n;
+		key.name = name;
+		at = map_find(&t->node_map, hash_u64((uint64_t)at << 32 | name), child_eq, t, &key);
+		if (at == MAP_NONE)
+			return t->n;
+	}
+	return at;
+}
+
+struct child {
+	int64_t weight;
+	uint32_t node;
+};
+
+static int heavier_first(const void *a, const void *b)
+{
+	const struct child *l = a, *r = b;
+
+	if (l->weight != r->weight)
+		return l->weight > r->weight ? -1 : 1;
+	return l->node < r->node ? -1 : l->node > r->node;
+}
+
+/* Sets the costs of the node, of its `skip` heaviest children and of all below these to 0. */
+static enum err_code skip_children(
+	struct frame_tree *t, uint32_t above, size_t skip, struct err *err)
+{
+	struct child *children = arena_array(t->arena, struct child, t->n);
+	char *is_left_out = arena_array(t->arena, char, t->n);
+	size_t n = 0;
+
+	if (!children || !is_left_out)
+		return arena_fail(t->arena, "frame tree", err);
+	for (uint32_t i = above + 1; i < t->n; i++)
+		if (t->nodes[i].parent == above)
+			children[n++] = (struct child){ t->nodes[i].total[0] + t->nodes[i].total[1], i };
+	qsort(children, n, sizeof(*children), heavier_first);
+	for (size_t i = 0; i < n && i < skip; i++)
+		is_left_out[children[i].node] = 1;
+	for (uint32_t i = above + 1; i < t->n; i++) {
+		struct tree_node *node = &t->nodes[i];
+
+		is_left_out[i] |= is_left_out[node->parent];
+		if (is_left_out[i])
+			node->self[0] = node->self[1] = 0;
+	}
+	t->nodes[above].self[0] = t->nodes[above].self[1] = 0;
+	return ERR_OK;
+}
+
+enum err_code frame_tree_total_part(
+	struct frame_tree *t, const struct tree_part *part, struct err *err)
+{
+	uint32_t above;
+	enum err_code rc;
+
+	if (part->n && (rc = frame_tree_keep(t, part->path, part->n, err)))
+		return rc;
+	frame_tree_total(t);
+	if (!part->rest || (above = node_at(t, part)) == t->n)
+		return ERR_OK;
+	if ((rc = skip_children(t, above, part->skip, err)))
+		return rc;
+	frame_tree_total(t);
+	return ERR_OK;
 }

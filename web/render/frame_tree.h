@@ -21,6 +21,19 @@ struct tree_node {
 	int64_t self[2], total[2]; /* total is set by frame_tree_total */
 };
 
+/*
+ * A part of a tree: the stacks that begin with a path, root first. With `rest` those that end there
+ * are left out, and those that go on into the `skip` heaviest children (of equals, those found
+ * first). That is what a tree cut to its heaviest nodes has as "other" below the path, if it shows
+ * `skip` children there.
+ */
+struct tree_part {
+	const struct str *path;
+	size_t n; /* 0: the root */
+	bool rest;
+	size_t skip;
+};
+
 struct frame_tree {
 	struct arena *arena;
 	struct tree_node *nodes;
@@ -55,5 +68,8 @@ MUST_CHECK enum err_code frame_tree_keep(
 	struct frame_tree *t, const struct str *path, size_t n, struct err *err);
 /* Sets totals. Negative costs become 0, since a picture has no place for them. */
 void frame_tree_total(struct frame_tree *t);
+/* Keeps a part, and sets totals. */
+MUST_CHECK enum err_code frame_tree_total_part(
+	struct frame_tree *t, const struct tree_part *part, struct err *err);
 
 #endif

@@ -478,14 +478,69 @@ static enum err_code keep(struct unfolding *x, uint32_t candidate, struct err *e
 	return unfold(x, node, c.stacks, err);
 }
 
+/* ---- parts ---- */
+
+static void clear_costs(struct frame_tree *t)
+{
+	for (uint32_t i = 0; i < t->n; i++)
+		t->nodes[i].self[0] = t->nodes[i].self[1] = t->nodes[i].total[0] = t->nodes[i].total[1] = 0;
+}
+
+/* Keeps the child of the node that was kept last, and none of its siblings. */
+static enum err_code descend(struct unfolding *x, struct str to, bool *found, struct err *err)
+{
+	struct frame_tree *t = x->t;
+	uint32_t name = frame_tree_name(t, to), at = 0;
+
+	if (name < x->newest_cap)
+		at = x->newest[name];
+	*found = at && x->v[at - 1].parent == t->n - 1;
+	x->heap_n = 0;
+	t->nodes[t->n - 1].self[0] = t->nodes[t->n - 1].self[1] = 0;
+	return *found ? keep(x, at - 1, err) : ERR_OK;
+}
+
+/* Leaves only the children of the part among the candidates, and its total on the way to it. */
+static enum err_code keep_part(struct unfolding *x, const struct tree_part *part, struct err *err)
+{
+	struct frame_tree *t = x->t;
+	struct tree_node *end;
+	bool found = true;
+	enum err_code rc;
+
+	for (size_t i = 0; i < part->n && found; i++)
+		if ((rc = descend(x, part->path[i], &found, err)))
+			return rc;
+	if (!found) {
+		clear_costs(t);
+		return ERR_OK;
+	}
+	end = &t->nodes[t->n - 1];
+	if (part->rest)
+		for (int side = 0; side < 2; side++) {
+			end->total[side] -= end->self[side];
+			end->self[side] = 0;
+		}
+	for (size_t i = 0; part->rest && i < part->skip && x->heap_n; i++) {
+		const struct candidate *c = &x->v[heap_take(x)];
+
+		end->total[0] -= c->total[0];
+		end->total[1] -= c->total[1];
+	}
+	for (uint32_t i = 0; i < t->n - 1; i++)
+		memcpy(t->nodes[i].total, end->total, sizeof(end->total));
+	return ERR_OK;
+}
+
 enum err_code frame_tree_heaviest(struct frame_tree *t, const struct profile_value *p,
-	size_t max_nodes, int64_t (**other)[2], struct err *err)
+	const struct tree_part *part, size_t max_nodes, int64_t (**other)[2], struct err *err)
 {
 	struct unfolding x = { .t = t };
 	enum err_code rc;
 
 	assert(t->n == 1 && max_nodes > 0);
-	if ((rc = read_profile(&x, p, err)) || (rc = unfold_root(&x, err)))
+	if ((rc = read_profile(&x, p, err)) || (rc = unfold_root(&x, err)) ||
+		(part && (rc = keep_part(&x, part, err))))
 		return rc;
 	while (x.heap_n && t->n < max_nodes) {
 		if ((rc = render_wanted(t->canceled, err)) || (rc = keep(&x, heap_take(&x), err)))

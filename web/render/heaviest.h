@@ -17,11 +17,13 @@
 bool heaviest_can(const struct profile_value *p);
 
 /*
- * Adds the max_nodes heaviest nodes of the profile to an empty tree, with their own costs and
- * totals. *other has, per node, the total of its children that are left out; these are lighter than
- * all nodes that are kept, or as heavy as the lightest of them. Nodes without a cost are left out.
+ * Adds the max_nodes heaviest nodes of the profile, or of a part of it (NULL: all), to an empty
+ * tree, with their own costs and totals. Those on the path to the part come first, have its total
+ * and no own costs, and count for max_nodes but are never left out. *other has, per node, the total
+ * of its children that are left out; these are lighter than all nodes that are kept, or as heavy as
+ * the lightest of them. Nodes without a cost are left out.
  */
 MUST_CHECK enum err_code frame_tree_heaviest(struct frame_tree *t, const struct profile_value *p,
-	size_t max_nodes, int64_t (**other)[2], struct err *err);
+	const struct tree_part *part, size_t max_nodes, int64_t (**other)[2], struct err *err);
 
 #endif

@@ -36,6 +36,10 @@ struct render_options {
 	struct arena *arena;
 	size_t max_nodes; /* of a flame graph; 0: RENDER_NODES_DEFAULT; at most RENDER_NODES_MAX */
 	bool files; /* of a flame graph: with files and lines of functions */
+	/* Of a flame graph: a part of it (struct tree_part), in addition to max_nodes. */
+	const struct str *call_site;
+	size_t call_site_n, call_site_skip;
+	bool call_site_rest;
 	size_t rows_max; /* of format=text for profiles; 0: all */
 	bool numbers_only; /* JSON: tables as vectors of flat costs */
 	/* Takes what `out` holds and empties it; NULL: the answer stays in `out`. */
@@ -75,7 +79,8 @@ static inline enum err_code render_flush(
 struct render_format {
 	const char *name; /* as in format=name */
 	const char *content_type;
-	const char *disposition; /* Content-Disposition; NULL: shown, not saved */
+	const char *suffix; /* of a file that it is saved to; NULL: it is not a file */
+	bool shown; /* browsers show it, and save it only if asked to */
 	bool encoded; /* gzipped already */
 	bool sample_labels; /* wants query_options.keep_sample_labels */
 	bool whole_scrapes; /* holds RESULT_SCRAPE */

@@ -73,7 +73,9 @@ struct cluster_view {
 struct config;
 struct db;
 struct debuginfo;
+struct debuginfod;
 struct engine;
+struct kept;
 struct notifier;
 struct rule_manager;
 struct scrape_manager;
@@ -95,13 +97,15 @@ struct web_options {
 	uint64_t address_checks_max; /* passwords of one address that may wait: 4 */
 	int64_t lookback_ns; /* how old a number may be that /federate shows: 5m */
 	int64_t retention_ns; /* profiles that are pushed may be this old; 0: of any age */
-	bool enable_lifecycle, enable_admin_api, enable_ingest;
+	bool enable_lifecycle, enable_admin_api, enable_ingest, enable_files;
 
 	struct db *db;
 	struct sink *sink; /* of profiles that are pushed; NULL: none are taken */
 	struct engine *engine;
 	struct scrape_manager *manager;
 	struct debuginfo *debuginfo; /* symbols of native code; NULL: there are none */
+	struct debuginfod *debuginfod; /* for source code; NULL: none is asked for */
+	struct kept *files; /* web/files/kept.h; NULL: none are kept */
 	struct notifier *notifier; /* NULL: there are no Alertmanagers */
 	const struct flag *flags; /* for /api/v1/status/flags */
 	size_t flags_n;

@@ -40,6 +40,7 @@ struct web {
 	struct http_in *capture; /* the request that profiles this process, or NULL */
 	unsigned profiling; /* requests that profile a target now */
 	unsigned reading; /* requests of web/profefe that read rows now */
+	unsigned decoding; /* requests of web/files that decode a file now */
 	unsigned listing; /* requests that list binaries of profiles now */
 	unsigned slow; /* requests of ROUTE_SLOW that run */
 };

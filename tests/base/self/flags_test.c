@@ -115,7 +115,10 @@ TEST(errors)
 
 	CHECK_ERR(PARSE("--x"), &err, ERR_INVALID, "unknown long flag '--x'");
 	CHECK_ERR(PARSE("--x=5"), &err, ERR_INVALID, "unknown long flag '--x'");
-	CHECK_ERR(PARSE("--no-config.file"), &err, ERR_INVALID, "unknown long flag '--no-config.file'");
+	CHECK_ERR(PARSE("--no-config.file"), &err, ERR_INVALID,
+		"unknown long flag '--no-config.file'; did you mean '--config.file'?");
+	CHECK_ERR(PARSE("--config-file=x"), &err, ERR_INVALID,
+		"unknown long flag '--config-file'; did you mean '--config.file'?");
 	CHECK_ERR(PARSE("-z"), &err, ERR_INVALID, "unknown short flag '-z'");
 	CHECK_ERR(
 		PARSE("--config.file"), &err, ERR_INVALID, "expected argument for flag '--config.file'");

@@ -89,7 +89,8 @@ TEST(refuses)
 	static const struct row rows[] = {
 		{ "flat(flat(cpu))", "1:6: flat() wants profiles, got costs" },
 		{ "nonesuch(1)", "1:1: unknown function \"nonesuch\"" },
-		{ "1 + Merge(cpu)", "1:5: unknown function \"Merge\"" },
+		{ "1 + Merge(cpu)", "1:5: unknown function \"Merge\"; did you mean \"merge\"?" },
+		{ "mrge(cpu)", "1:1: unknown function \"mrge\"; did you mean \"merge\"?" },
 		{ "sum(1)", "1:5: sum() wants costs, got a scalar" },
 		{ "sum('a')", "1:5: sum() wants costs, got a string" },
 		{ "sum(cpu[5m])", "1:5: sum() wants costs, got profiles" },

@@ -111,3 +111,30 @@ TEST(defaults)
 	CHECK_INT(type_default(mine, 3, STR("b")), 1);
 	CHECK_INT(type_default(mine, 3, STR("nonesuch")), 2);
 }
+
+TEST(short_names)
+{
+	static const struct {
+		const char *name, *sample_type, *want;
+	} rows[] = {
+		{ "process_cpu", "cpu", "cpu " },
+		{ "process_cpu", "samples", "cpu samples" },
+		{ "memory", "inuse_space", "memory " },
+		{ "memory", "alloc_space", "memory alloc_space" },
+		{ "mutex", "delay", "mutex " },
+		{ "goroutine", "goroutine", "goroutine " },
+		{ "mine", "delay", "mine delay" },
+		{ "", "cpu", " " },
+	};
+
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct profile_type t = type_of(rows[i].name, rows[i].sample_type, "count", false);
+		struct str name, sample_type;
+		struct buf b = { 0 };
+
+		type_short_name(&t, &name, &sample_type);
+		buf_printf(&b, STR_FMT " " STR_FMT, STR_ARG(name), STR_ARG(sample_type));
+		CHECK_STR(buf_str(&b), rows[i].want);
+		buf_release(&b);
+	}
+}

@@ -11,6 +11,7 @@ TEST(it_is_off_by_default)
 
 	REQUIRE_OK(load("{}", &c, &err), &err);
 	CHECK_INT(c->debuginfod.n + c->debuginfod.directories_n, 0);
+	CHECK(!debuginfod_gives_source(&c->debuginfod));
 	config_unref(c);
 	REQUIRE_OK(load("{debuginfod: [], debug_directories: []}", &c, &err), &err);
 	CHECK_INT(c->debuginfod.n + c->debuginfod.directories_n, 0);
@@ -28,6 +29,7 @@ TEST(servers_and_directories)
 					"- url: HTTP://files.example:8002/a/b//\n"
 					"  timeout: 2m\n"
 					"  max_size: 1GB\n"
+					"  source: true\n"
 					"  allow_paths: ['/opt/.*', /usr/bin/x]\n"
 					"  allow_build_ids: ['00.*']\n"
 					"  basic_auth: {username: u, password_file: pw}\n"
@@ -41,11 +43,14 @@ TEST(servers_and_directories)
 	CHECK_INT(s->timeout_ns, 30 * NS_PER_S);
 	CHECK_INT(s->max_size, 512 << 20);
 	CHECK(s->http.follow_redirects);
+	CHECK(!s->source);
 	CHECK(debuginfod_allows(s, STR(""), STR("abcd")));
 	s = &c->debuginfod.v[1];
 	CHECK_STR(s->url, "HTTP://files.example:8002/a/b");
 	CHECK_INT(s->timeout_ns, 2 * NS_PER_MIN);
 	CHECK_INT(s->max_size, 1 << 30);
+	CHECK(s->source);
+	CHECK(debuginfod_gives_source(&c->debuginfod));
 	CHECK(!s->http.follow_redirects);
 	CHECK_STR(s->http.password_file, "/etc/epimetheus/pw");
 	CHECK(debuginfod_allows(s, STR("/opt/a"), STR("abcd")));
@@ -179,6 +184,7 @@ TEST(equal_settings_have_equal_bytes)
 		"{debuginfod: [{url: 'http://a/'}], debug_directories: [x]}",
 		"debuginfod: [{url: 'http://a', timeout: 31s}]",
 		"debuginfod: [{url: 'http://a', max_size: 1MB}]",
+		"debuginfod: [{url: 'http://a', source: true}]",
 		"debuginfod: [{url: 'http://a', allow_paths: [a]}]",
 		"debuginfod: [{url: 'http://a', allow_build_ids: [a]}]",
 		"debuginfod: [{url: 'http://a', bearer_token: a}]",

@@ -449,8 +449,8 @@ TEST(profiles_in_every_format)
 	CHECK_INT(f.r.status, 200);
 	CHECK_STR(response_header(&f.r, "Content-Type"), "application/octet-stream");
 	CHECK_STR(response_header(&f.r, "Content-Encoding"), "");
-	CHECK_STR(
-		response_header(&f.r, "Content-Disposition"), "attachment; filename=\"profile.pb.gz\"");
+	CHECK_STR(response_header(&f.r, "Content-Disposition"),
+		"attachment; filename=\"cpu-samples-2023-11-14T22-13-11Z-29s.pb.gz\"");
 	CHECK_OK(pprof_inflate(&a, buf_str(&f.r.body), &pprof_limits_default, &raw, &err), &err);
 	CHECK_OK(pprof_decode(&a, raw, &pprof_limits_default, &p, &err), &err);
 	CHECK_INT(p->samples_n, 2);
@@ -543,6 +543,7 @@ TEST(status_of_the_server)
 		STR("\"reloadConfigSuccess\":true,\"lastConfigTime\":"
 					       "\"2023-11-14T22:13:20.000Z\"")) > 0);
 	CHECK(str_find(buf_str(&f.r.body), STR("\"storageRetention\":\"15d\"")) > 0);
+	CHECK(str_find(buf_str(&f.r.body), STR("\"oldestProfile\":\"2023-11-14T22:13:20.000Z\"")) > 0);
 	get("/api/v1/status/config");
 	CHECK(str_find(buf_str(&f.r.body), STR("job_name: quiet")) > 0);
 	CHECK(str_find(buf_str(&f.r.body), STR("password: <secret>")) > 0);

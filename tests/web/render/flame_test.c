@@ -155,7 +155,7 @@ TEST(light_nodes_fold)
 		"[12,7,3,4,0,2,2,5],"
 		"[15,4,4,5]],"
 		"\"names\":[\"total\",\"[libx.so+0x388]\",\"[no stack]\",\"main\",\"work;er\",\"other\"],"
-		"\"numTicks\":21,\"maxSelf\":6}}]}");
+		"\"numTicks\":21,\"maxSelf\":6,\"other\":5}}]}");
 	values_release(&m.values);
 }
 
@@ -283,7 +283,7 @@ TEST(files_and_lines_of_names)
 		"\"names\":[\"total\",\"main\",\"other\",\"twin\"],"
 		"\"files\":[\"\",\"/src/main.go\",\"/src/a.go\"],"
 		"\"nameFiles\":[0,1,0,2],\"nameLines\":[0,3,0,10],"
-		"\"numTicks\":26,\"maxSelf\":14}");
+		"\"numTicks\":26,\"maxSelf\":14,\"other\":2}");
 	values_release(&values);
 }
 
@@ -438,7 +438,7 @@ TEST(costs_below_zero_count)
 		"\"cost\":13,\"profiles\":1,"
 		"\"flamebearer\":{\"format\":\"single\",\"levels\":["
 		"[0,17,0,0],[0,17,17,1]],\"names\":[\"total\",\"other\"],"
-		"\"numTicks\":17,\"maxSelf\":17}}]}");
+		"\"numTicks\":17,\"maxSelf\":17,\"other\":1}}]}");
 	values_release(&m.values);
 }
 

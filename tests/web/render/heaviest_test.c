@@ -4,6 +4,7 @@
 #include "web/render/heaviest.h"
 
 #define SEEDS 40u
+#define PARTS 12u /* nodes whose parts are looked at */
 
 static int64_t weight(const struct tree_node *n)
 {
@@ -71,7 +72,7 @@ static void check_cut(
 	struct err err;
 
 	REQUIRE_OK(frame_tree_init(&t, a, &err), &err);
-	CHECK_OK(frame_tree_heaviest(&t, p, max, &other, &err), &err);
+	CHECK_OK(frame_tree_heaviest(&t, p, NULL, max, &other, &err), &err);
 	CHECK_INT(t.n, all < max ? all : max);
 	for (uint32_t i = 1; i < t.n; i++)
 		least = weight(&t.nodes[i]) < least ? weight(&t.nodes[i]) : least;
@@ -79,6 +80,120 @@ static void check_cut(
 		CHECK(heavier_than(whole, least) <= t.n - 2);
 	check_nodes(&t, other, whole, a);
 	frame_tree_release(&t);
+}
+
+/* The names from the root down to a node. */
+static struct tree_part part_of(const struct frame_tree *t, uint32_t node, struct arena *a)
+{
+	struct tree_part part = { .n = 0 };
+	struct str *path;
+
+	for (uint32_t i = node; i; i = t->nodes[i].parent)
+		part.n++;
+	path = arena_array(a, struct str, part.n + 1);
+	part.path = path;
+	for (size_t i = part.n; i-- > 0; node = t->nodes[node].parent)
+		path[i] = t->names[t->nodes[node].name];
+	return part;
+}
+
+/* The node of t at the end of a path; NO_NODE: there is none. */
+#define NO_NODE UINT32_MAX
+static uint32_t find(const struct frame_tree *t, const struct tree_part *part)
+{
+	uint32_t at = 0;
+
+	for (size_t i = 0; i < part->n; i++)
+		if (!(at = child_of(t, at, part->path[i])))
+			return NO_NODE;
+	return at;
+}
+
+/* The same nodes with costs and the same costs, in whatever order. */
+static void check_same(const struct frame_tree *a, const struct frame_tree *b, struct arena *arena)
+{
+	uint32_t *same = arena_array(arena, uint32_t, a->n);
+
+	CHECK_INT(with_cost(a), with_cost(b));
+	for (uint32_t i = 0; i < a->n; i++) {
+		const struct tree_node *n = &a->nodes[i];
+
+		if (!weight(n))
+			continue;
+		if (i) {
+			same[i] = child_of(b, same[n->parent], a->names[n->name]);
+			CHECK(same[i] != 0);
+		}
+		for (int side = 0; side < 2; side++) {
+			CHECK_INT(n->self[side], b->nodes[same[i]].self[side]);
+			CHECK_INT(n->total[side], b->nodes[same[i]].total[side]);
+		}
+	}
+}
+
+/* A part by both ways; returns its total. */
+static int64_t check_part(
+	const struct profile_value *p, const struct tree_part *part, struct arena *a)
+{
+	struct frame_tree heaviest, whole;
+	int64_t(*other)[2], total;
+	struct err err;
+
+	CHECK_OK(frame_tree_init(&whole, a, &err), &err);
+	CHECK_OK(frame_tree_add(&whole, 0, p, &err), &err);
+	CHECK_OK(frame_tree_total_part(&whole, part, &err), &err);
+	CHECK_OK(frame_tree_init(&heaviest, a, &err), &err);
+	CHECK_OK(frame_tree_heaviest(&heaviest, p, part, SIZE_MAX, &other, &err), &err);
+	total = weight(&whole.nodes[0]);
+	CHECK_INT(weight(&heaviest.nodes[0]), total);
+	/* Of equals the first is skipped; what is first is not the same in both. */
+	if (!part->rest)
+		check_same(&heaviest, &whole, a);
+	frame_tree_release(&heaviest);
+	frame_tree_release(&whole);
+	return total;
+}
+
+/*
+ * What a cut tree lacks below a node is what the parts there have: the node's total, and what
+ * "other" has without the children that are shown. So a zoom finds all of it, step by step.
+ */
+static void check_parts(
+	const struct profile_value *p, const struct frame_tree *whole, size_t max, struct arena *a)
+{
+	struct frame_tree cut, rest;
+	int64_t(*other)[2], (*none)[2];
+	struct err err;
+
+	REQUIRE_OK(frame_tree_init(&cut, a, &err), &err);
+	CHECK_OK(frame_tree_heaviest(&cut, p, NULL, max, &other, &err), &err);
+	for (uint32_t i = 0; i < cut.n; i++) {
+		struct tree_part part = part_of(&cut, i, a);
+		uint32_t at;
+
+		CHECK_INT(check_part(p, &part, a), weight(&cut.nodes[i]));
+		for (uint32_t k = i + 1; k < cut.n; k++)
+			part.skip += cut.nodes[k].parent == i;
+		part.rest = true; /* also where no child is shown */
+		CHECK_INT(check_part(p, &part, a), other[i][0] + other[i][1]);
+		REQUIRE_OK(frame_tree_init(&rest, a, &err), &err);
+		CHECK_OK(frame_tree_heaviest(&rest, p, &part, SIZE_MAX, &none, &err), &err);
+		if ((at = find(&rest, &part)) != NO_NODE) {
+			uint32_t in_whole = find(whole, &part);
+
+			CHECK_INT(weight(&rest.nodes[at]), other[i][0] + other[i][1]);
+			for (uint32_t k = at + 1; k < rest.n; k++)
+				if (rest.nodes[k].parent == at) {
+					struct str name = rest.names[rest.nodes[k].name];
+
+					CHECK(!child_of(&cut, i, name)); /* none is shown twice */
+					CHECK_INT(weight(&rest.nodes[k]),
+						weight(&whole->nodes[child_of(whole, in_whole, name)]));
+				}
+		}
+		frame_tree_release(&rest);
+	}
+	frame_tree_release(&cut);
 }
 
 static void check_profile(struct profile_value *p, struct arena *a)
@@ -96,6 +211,7 @@ static void check_profile(struct profile_value *p, struct arena *a)
 		check_cut(p, &whole, max, a);
 	check_cut(p, &whole, all, a);
 	check_cut(p, &whole, all + 1, a);
+	check_parts(p, &whole, all / 4 < PARTS ? 1 + all / 4 : PARTS, a);
 	frame_tree_release(&whole);
 }
 
@@ -183,6 +299,26 @@ TEST(not_with_negative_costs)
 	CHECK(heaviest_can(&p));
 }
 
+TEST(a_path_that_is_not_there_has_no_cost)
+{
+	struct draw d = { 7 };
+	struct str path[] = { STR("nobody"), STR("calls"), STR("it") };
+	struct tree_part part = { .path = path, .n = 3, .rest = true, .skip = 1 };
+	struct profile_value *v = NULL;
+	struct values values;
+	struct pprof *p;
+	struct err err;
+
+	REQUIRE(values_init(&values, "job"));
+	REQUIRE((p = draw_profile(&values.arena, &d, &err)) != NULL);
+	REQUIRE((v = values_add(&values, p, 0, true)) != NULL);
+	no_negative_costs(v, &d);
+	CHECK_INT(check_part(v, &part, &values.arena), 0);
+	part.rest = false;
+	CHECK_INT(check_part(v, &part, &values.arena), 0);
+	values_release(&values);
+}
+
 TEST(a_profile_without_stacks_is_a_root)
 {
 	struct profile_value none = { .parts_n = 0 };
@@ -193,7 +329,7 @@ TEST(a_profile_without_stacks_is_a_root)
 
 	arena_init(&a, 0);
 	REQUIRE_OK(frame_tree_init(&t, &a, &err), &err);
-	CHECK_OK(frame_tree_heaviest(&t, &none, 10, &other, &err), &err);
+	CHECK_OK(frame_tree_heaviest(&t, &none, NULL, 10, &other, &err), &err);
 	CHECK_INT(t.n, 1);
 	CHECK_INT(weight(&t.nodes[0]), 0);
 	frame_tree_release(&t);

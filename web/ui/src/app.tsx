@@ -1,5 +1,6 @@
 // The frame: header, navigation, and the table of pages. The path chooses the page.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { AlertDrawer } from "./alert/drawer";
 import { ClusterPage } from "./cluster/clusterpage";
 import { Compare } from "./compare/page";
 import { Explore } from "./explore/page";
@@ -12,7 +13,9 @@ import { AlertsPage } from "./rules/alertspage";
 import { RulesPage } from "./rules/rulespage";
 import { useOutside, useUrl } from "./shared/hooks";
 import { IconMenu, IconMoon, IconSun, Logo } from "./shared/icons";
-import { toggleTheme, useTheme } from "./shared/theme";
+import { OutageBanner, useOutage } from "./shared/outagebanner";
+import { toggleTheme, useTheme, useZone } from "./shared/theme";
+import { zoneAt } from "./shared/timerange";
 import { ConfigPage, FlagsPage, StatusPage } from "./status/statuspage";
 import { TsdbPage } from "./status/tsdbpage";
 import { SymbolsPage } from "./symbols/symbolspage";
@@ -28,9 +31,10 @@ interface Page {
 	under?: string;
 }
 
+/** The first one is home. */
 const PAGES: Page[] = [
-	{ path: "explore", title: "Explore", view: Explore, key: "e" },
 	{ path: "services", title: "Services", view: Services, key: "s" },
+	{ path: "explore", title: "Explore", view: Explore, key: "e" },
 	{ path: "compare", title: "Compare", view: Compare, key: "c" },
 	{ path: "alerts", title: "Alerts", view: AlertsPage, key: "a" },
 	{ path: "rules", title: "Rules", view: RulesPage, key: "r" },
@@ -128,6 +132,24 @@ function ThemeButton() {
 	);
 }
 
+/** The zone of all times; a press chooses between UTC and that of the browser. */
+function ZoneButton({ utc, onToggle }: { utc: boolean; onToggle(): void }) {
+	const now = Date.now() / 1000;
+	const here = `the zone of this browser, ${zoneAt(now, false)}`;
+	const text = zoneAt(now);
+	return (
+		<button
+			type="button"
+			class="quiet zone"
+			onClick={onToggle}
+			aria-label={`${text}: show times in ${utc ? here : "UTC"}`}
+			title={`Times are in ${utc ? "UTC" : here}. Press for ${utc ? here : "UTC"}`}
+		>
+			{text}
+		</button>
+	);
+}
+
 /** Sets the title of the document, and the focus when the page changes. */
 function useArrival(page: Page, query: string | null): void {
 	const shown = useRef(page);
@@ -143,9 +165,18 @@ function useArrival(page: Page, query: string | null): void {
 export function App() {
 	const { store, location } = useUrl();
 	const [help, setHelp] = useState(false);
-	const page = PAGES.find((p) => p.path === location.path) ?? PAGES[0];
+	const { path, params } = location;
+	// Links to Explore once had no path.
+	const named = path || !params.has("query") ? path : "explore";
+	const page = PAGES.find((p) => p.path === named) ?? PAGES[0];
 	const ready = useLanguage();
-	useArrival(page, page.path === "explore" ? location.params.get("query") : null);
+	const outage = useOutage();
+	const zone = useZone(params.get("tz") === "utc");
+	const toggleZone = () => {
+		store.patch({ tz: null }, true);
+		zone.toggle();
+	};
+	useArrival(page, page.path === "explore" ? params.get("query") : null);
 	useKeys({
 		jumps: JUMPS,
 		go: (path) => store.go(path, new URLSearchParams()),
@@ -169,7 +200,7 @@ export function App() {
 		<div class="app" onClick={onClick}>
 			<SkipLink />
 			<header>
-				<a class="brand" href="explore">
+				<a class="brand" href="services" aria-label="Epimetheus">
 					<Logo />
 					<span>Epimetheus</span>
 				</a>
@@ -185,9 +216,12 @@ export function App() {
 				>
 					?
 				</button>
+				<ZoneButton utc={zone.utc} onToggle={toggleZone} />
 				<ThemeButton />
 			</header>
+			{outage && <OutageBanner outage={outage} />}
 			{ready && <View key={page.path} />}
+			{ready && params.get("alert") && <AlertDrawer />}
 			{help && <Help jumps={JUMP_KEYS} onClose={() => setHelp(false)} />}
 		</div>
 	);

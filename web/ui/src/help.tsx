@@ -85,6 +85,16 @@ const PLACES: [title: string, entries: Entry[]][] = [
 		],
 	],
 	[
+		"Heatmap",
+		[
+			["← or → or ↑ or ↓", "from cell to cell, beginning at the hottest"],
+			["Page Up or Page Down", "ten columns on or back"],
+			["Home or End", "the first, the last column"],
+			["Enter", "open the profile as a flame graph"],
+			["Shift drag", "zoom to a window"],
+		],
+	],
+	[
 		"Flame graph",
 		[
 			["← or → or ↑ or ↓", "walk from frame to frame"],

@@ -1,6 +1,7 @@
 // Cost over time. A click opens a step, a drag opens a window. A tooltip shows the values under the
 // pointer, sorted, so that many lines stay readable. Arrow keys move the same cursor, and the content
 // is also given in words.
+import type { ComponentChildren } from "preact";
 import { useEffect, useId, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import uPlot from "uplot";
 import type { Labels } from "../shared/api";
@@ -9,7 +10,7 @@ import { useTheme } from "../shared/theme";
 import type { Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 import { Legend } from "./legend";
-import { DRAG_MIN_PX, lineColor, type Plot, plotOptions } from "./plot";
+import { DRAG_MIN_PX, type Frame, lineColor, LINES_MAX, type Plot, plotOptions, zonesOf } from "./plot";
 import {
 	type Aligned,
 	alignSeries,
@@ -48,9 +49,12 @@ export interface ChartProps {
 	onPoint?(t: number): void;
 	/** A double click. */
 	onOut?(): void;
+	/** Called with the place of the lines after each drawing. */
+	onFrame?(frame: Frame): void;
+	/** What lies over the lines. */
+	children?: ComponentChildren;
 }
 
-const LINES_MAX = 20;
 /** A click within this distance of a step with values selects it. */
 const CLICK_REACH_PX = 8;
 const PAGE_STEPS = 10;
@@ -126,6 +130,7 @@ function useKeys(props: ChartProps, data: Aligned, plot: { current: uPlot | null
 	};
 	const onKeyDown = (e: KeyboardEvent) => {
 		if (e.ctrlKey || e.metaKey || e.altKey || !keys[e.key]) return;
+		if (e.key === "Escape" && at < 0) return; // it closes what the chart is in
 		e.preventDefault();
 		keys[e.key]();
 	};
@@ -165,6 +170,7 @@ function published(u: uPlot, p: Plot, { mark, step }: ChartProps, cursor: number
 		mark: mark ?? null,
 		step,
 		unit: p.unit.label,
+		zone: zonesOf(p.window),
 		yMax: u.scales.y.max,
 		cursor,
 		focused: u.series.slice(1).findIndex((s) => (s as Focusable)._focus === true),
@@ -182,6 +188,7 @@ export function Chart(props: ChartProps) {
 	const [focused, setFocused] = useState(-1);
 	const summary = useId();
 
+	const zone = zonesOf(win);
 	const stacked = Boolean(props.stacked) && matrix.length > 1;
 	const key = [matrix, unit.label, unit.factor, win.start, win.end, step, stacked];
 	const data = useMemo(
@@ -199,6 +206,7 @@ export function Chart(props: ChartProps) {
 			select: (a, b, zoom) => latest.current.onSelect(a, b, zoom),
 			focus: setFocused,
 			cursor: (i) => (cursor.current = i),
+			frame: (f) => latest.current.onFrame?.({ ...f, left: f.left + el.offsetLeft }),
 		});
 		const u = new uPlot(options, [data.times, ...drawn] as uPlot.AlignedData, el);
 		plot.current = u;
@@ -209,7 +217,7 @@ export function Chart(props: ChartProps) {
 			publish(name, null);
 			u.destroy();
 		};
-	}, [data, yMax, theme, height]);
+	}, [data, yMax, theme, height, zone]);
 	useEffect(() => plot.current?.redraw(false), [props.mark?.start, props.mark?.end]);
 	useResize(box, plot, height);
 
@@ -231,6 +239,7 @@ export function Chart(props: ChartProps) {
 				onBlur={() => at >= 0 && show(-1)}
 				{...presses}
 			/>
+			{props.children}
 			{steps.length === 0 && props.empty && <div class="chart-empty">{props.empty}</div>}
 			<ul class="visually-hidden chart-summary" id={summary}>
 				{describeChart(data, unit, step).map((text) => (

@@ -1,6 +1,7 @@
 // The question of the chart of Explore: one line, one per value of a label, or one per function, for
 // the functions that cost most in the whole window.
 import { useMemo } from "preact/hooks";
+import { regrouped } from "../query/edit";
 import { chartQuery, profilesOf, withRate } from "../query/query";
 import { callArgument } from "../query/read";
 import { escapeRegexp, quote } from "../query/text";
@@ -11,8 +12,6 @@ import { alignWindow, chooseStep, trimMs, type Window } from "../shared/timerang
 import { type CostSeries, withRest } from "./series";
 import { type ChartData, useChart } from "./usechart";
 
-/** The value of `by` for lines by function; any other value is a label. */
-export const BY_FUNCTION = "function";
 const FUNCTIONS = 8;
 
 export interface CostChart extends ChartData {
@@ -52,9 +51,10 @@ function useTopFunctions(profiles: string, window: Window, tick: number) {
 }
 
 export interface CostQuestion {
-	/** "" asks nothing. */
+	/** "" asks nothing. Its groups are the lines. */
 	query: string;
-	by: string;
+	/** Whether the lines are functions. */
+	functions: boolean;
 	kind: Kind;
 	window: Window;
 	/** The scrape interval; null: not known yet, ask nothing. */
@@ -66,17 +66,17 @@ export interface CostQuestion {
 
 export function useCostChart(q: CostQuestion): CostChart {
 	const { query, kind, interval, tick } = q;
-	const byFunction = q.by === BY_FUNCTION && kind !== "costs" && query !== "";
+	const byFunction = q.functions && kind !== "costs" && query !== "";
 	const step = chooseStep(q.window, interval ?? 15);
 	const aligned = alignWindow(q.window, step);
-	const profiles = byFunction ? profilesOf(query, kind) : "";
+	const profiles = byFunction ? regrouped(profilesOf(query, kind), "") : "";
 	// The first point is the cost of the step before it.
 	const whole = { start: aligned.start - step, end: aligned.end };
 	const top = useTopFunctions(interval === null ? "" : profiles, whole, tick);
 	const asked = !query
 		? ""
 		: !byFunction
-			? chartQuery(query, q.by, kind)
+			? chartQuery(query, "", kind)
 			: top.names
 				? functionsQuery(profiles, top.names)
 				: "";

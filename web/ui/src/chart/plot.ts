@@ -1,9 +1,9 @@
 // Draws cost over time with uPlot: scales and axes, colours, stacked areas, points without
 // neighbours, the marked window, and the values under the pointer.
 import uPlot from "uplot";
-import { css, oklch } from "../flame/color";
+import { seriesColor } from "../flame/color";
 import type { Theme } from "../shared/theme";
-import { formatClock, formatTick, type Window } from "../shared/timerange";
+import { formatClock, formatTick, isUtc, type Window, zoneAt } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 import { type Aligned, type Column, isolatedPoints } from "./series";
 
@@ -28,8 +28,31 @@ export interface PlotEvents {
 	focus(series: number): void;
 	/** The step under the cursor, -1 for none. */
 	cursor(index: number): void;
+	/** The place of the lines after a drawing. */
+	frame?(frame: Frame): void;
 }
 
+/** Where the lines are, in CSS pixels of the plot, and the scale of the values there. */
+export interface Frame {
+	left: number;
+	top: number;
+	width: number;
+	height: number;
+	min: number;
+	max: number;
+}
+
+function frameOf(u: uPlot): Frame {
+	const { left, top, width, height } = u.bbox;
+	const css = (px: number) => px / devicePixelRatio;
+	const { min, max } = u.scales.y;
+	return {
+		...{ left: css(left), top: css(top), width: css(width), height: css(height) },
+		...{ min: min ?? 0, max: max ?? 1 },
+	};
+}
+
+export const LINES_MAX = 20;
 const TOOLTIP_ROWS = 12;
 /** A shorter drag is a click. */
 export const DRAG_MIN_PX = 4;
@@ -39,12 +62,8 @@ const HEADROOM = 1.08;
 /** Distances of ticks in bytes: powers of two from 2^-10. */
 const BINARY_TICKS = Array.from({ length: 64 }, (_, i) => 2 ** (i - 10));
 
-const HUE_STEP = 137.508; // the golden angle: neighbours in the list differ most
-
 export function lineColor(data: Aligned, i: number, theme: Theme): string {
-	if (i === data.rest) return theme === "dark" ? "rgb(125,135,150)" : "rgb(140,149,162)";
-	const hue = (38 + i * HUE_STEP) % 360;
-	return css(theme === "dark" ? oklch(0.76, 0.125, hue) : oklch(0.6, 0.145, hue));
+	return seriesColor(i === data.rest ? -1 : i, theme);
 }
 
 function fillColor(data: Aligned, i: number, theme: Theme, alpha: number): string {
@@ -123,6 +142,36 @@ function markPlugin({ theme }: Plot, events: PlotEvents): uPlot.Plugin {
 	};
 }
 
+/** The zone of the ticks; of both ends if the clocks change in the window. */
+export const zonesOf = ({ start, end }: Window): string =>
+	[...new Set([zoneAt(start), zoneAt(end)])].join(", ");
+
+/** The zone of the axis, above the lines at their right end. */
+function zonePlugin({ theme, window }: Plot): uPlot.Plugin {
+	return {
+		hooks: {
+			draw: (u) => {
+				const { ctx, bbox } = u;
+				ctx.save();
+				ctx.font = `${10 * devicePixelRatio}px system-ui, sans-serif`;
+				ctx.textAlign = "right";
+				ctx.textBaseline = "bottom";
+				ctx.fillStyle = axisColor(theme);
+				ctx.fillText(zonesOf(window), bbox.left + bbox.width, bbox.top);
+				ctx.restore();
+			},
+		},
+	};
+}
+
+const axisColor = (theme: Theme): string => (theme === "dark" ? "#97a0ae" : "#68707d");
+
+/** uPlot's ticks are on round numbers of the local clock: this is UTC's, as if it were local. */
+const asLocal = (t: number): Date => {
+	const d = new Date(t * 1000);
+	return new Date(+d + d.getTimezoneOffset() * 60e3);
+};
+
 /** Half of the longest label of the time axis, 00:00:00; the last label is at the very end. */
 const TIME_LABEL_HALF_PX = 27;
 const VALUE_GAP_PX = 6;
@@ -137,9 +186,10 @@ function valuesWidth(u: uPlot, values: string[] | null, axis: number, cycle: num
 	return Math.ceil(Math.max(VALUES_MIN_PX, ...widths.map((w) => w + 2 * VALUE_GAP_PX)));
 }
 
-function axes(unit: ChartUnit, dark: boolean): uPlot.Axis[] {
+function axes(unit: ChartUnit, theme: Theme): uPlot.Axis[] {
+	const dark = theme === "dark";
 	const shared = {
-		stroke: dark ? "#97a0ae" : "#68707d",
+		stroke: axisColor(theme),
 		grid: { stroke: dark ? "rgba(255,255,255,.06)" : "rgba(20,30,50,.07)", width: 1 },
 		ticks: { show: false },
 		font: "11px system-ui, sans-serif",
@@ -192,7 +242,7 @@ export function plotOptions(
 	return {
 		...size,
 		legend: { show: false },
-		padding: [10, TIME_LABEL_HALF_PX, 0, 0],
+		padding: [13, TIME_LABEL_HALF_PX, 0, 0],
 		focus: { alpha: 0.25 },
 		cursor: {
 			drag: { x: true, y: false, setScale: false },
@@ -208,14 +258,16 @@ export function plotOptions(
 				},
 			},
 		},
-		axes: axes(p.unit, p.theme === "dark"),
+		axes: axes(p.unit, p.theme),
+		...(isUtc() ? { tzDate: asLocal } : {}),
 		series: [{}, ...lines(p)],
 		bands: p.stacked
 			? p.data.labels.slice(1).map((_, i) => ({ series: [i + 2, i + 1] as [number, number] }))
 			: [],
-		plugins: [tooltipPlugin(p, events), markPlugin(p, events)],
+		plugins: [tooltipPlugin(p, events), markPlugin(p, events), zonePlugin(p)],
 		hooks: {
 			ready: [(u) => u.over.addEventListener("mousedown", (e) => (shift = e.shiftKey))],
+			draw: [(u) => events.frame?.(frameOf(u))],
 			setSeries: [(_u, i) => events.focus(i === null ? -1 : i - 1)],
 			setSelect: [
 				(u) => {

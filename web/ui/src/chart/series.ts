@@ -1,6 +1,6 @@
 // Series of query_range for the chart: on one grid of times, stacked, and in words.
 import { type Labels, labelsAmong, type MatrixElement, tellingLabels } from "../shared/api";
-import { formatClock, formatDuration, type Window } from "../shared/timerange";
+import { formatClock, formatDuration, formatSpan, type Window } from "../shared/timerange";
 import type { ChartUnit } from "../shared/units";
 
 export type Column = (number | null | undefined)[];
@@ -180,7 +180,8 @@ const withUnit = (v: number, unit: ChartUnit): string => {
 /** A chart in words, for screen readers: first the total, then one sentence per series. */
 export function describeChart(data: Aligned, unit: ChartUnit, step: number): string[] {
 	const { times, columns, labels } = data;
-	const span = `${formatClock(times[0])} to ${formatClock(times[times.length - 1])}`;
+	const whole = { start: times[0], end: times[times.length - 1] };
+	const span = formatSpan(whole).replace(" – ", " to ");
 	const n = columns.length;
 	const head =
 		`${n === 1 ? "1 line" : `${n} lines`}, ${span}, ` +

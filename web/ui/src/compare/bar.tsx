@@ -1,14 +1,24 @@
 // The controls of Compare: windows, presets, two values of a label, Normalized.
+import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { Combo } from "../query/picker";
-import { withMatcher } from "../query/query";
-import { useLabelNames } from "../query/questions";
+import { selectorsOf } from "../query/labels";
 import { Segmented, Select } from "../shared/fields";
-import { useApi, useUrl } from "../shared/hooks";
-import { IconSwap } from "../shared/icons";
+import { useApi, useOutside } from "../shared/hooks";
+import { IconDown, IconSwap } from "../shared/icons";
 import { TimePicker } from "../shared/timepicker";
-import { formatClock, formatDuration, type TimeRange } from "../shared/timerange";
-import { chooseRange, chooseShift, PRESETS, SHIFTS, type Sides, swapped } from "./sides";
+import { formatClock, formatDuration, type TimeRange, trimMs } from "../shared/timerange";
+import { type Draft, LabelFields, Queries, useDraft } from "./queries";
+import {
+	chooseRange,
+	chooseShift,
+	labelPair,
+	pairOfTwo,
+	PRESETS,
+	SHIFTS,
+	type Sides,
+	swapped,
+	withLabels,
+} from "./sides";
 import "./bar.css";
 
 export interface CompareBarProps {
@@ -22,70 +32,51 @@ export interface CompareBarProps {
 	picking: boolean;
 	onPicking(on: boolean): void;
 	changed(p: Record<string, string | null>): void;
+	/** Behind the presets. */
+	children?: ComponentChildren;
 }
 
-/** Two values of a label, side by side: v1 against v2. */
-function LabelPreset({
-	query,
-	onApply,
-}: {
-	query: string;
-	onApply(base: string, next: string): void;
-}) {
-	const { location } = useUrl();
-	const [label, setLabel] = useState(location.params.get("by") ?? "version");
-	const [base, setBase] = useState("");
-	const [next, setNext] = useState("");
-	const labels = useLabelNames();
-	const values = useApi<string[]>(label || null, `label/${encodeURIComponent(label)}/values`);
-	const options = values.answer?.data ?? [];
-	useEffect(() => {
-		// If there are just two values, suggest them.
-		setBase(options.length >= 2 ? options[options.length - 2] : "");
-		setNext(options.length >= 2 ? options[options.length - 1] : "");
-	}, [values.answer]);
-	const valueField = (name: string, value: string, set: (v: string) => void) => (
-		<Combo
-			value={value}
-			options={options}
-			label={name}
-			placeholder="value"
-			onCommit={set}
-		/>
+/** More than two values are not compared, so more need not be asked for. */
+const VALUES_MAX = 3;
+
+/** Two versions at the same time, or the two values of another label, where the new side has two. */
+function TwoValues({ sides, next, base, label, changed }: CompareBarProps & { label: string }) {
+	const args = {
+		"match[]": selectorsOf(next, label),
+		start: trimMs(sides.next.start),
+		end: trimMs(sides.next.end),
+		limit: VALUES_MAX,
+	};
+	const values = useApi<string[]>(
+		next && label ? JSON.stringify([args, label]) : null,
+		`label/${encodeURIComponent(label)}/values`,
+		args,
 	);
-	const apply = () => onApply(withMatcher(query, label, base), withMatcher(query, label, next));
+	const pair = pairOfTwo(label, values.answer?.data ?? []);
+	if (!pair) return null;
+	const present = labelPair(next, base);
+	const both = withLabels(next, next, pair);
+	const on = present.label === label && present.base === pair.base && present.next === pair.next;
 	return (
-		<div class="preset" role="group" aria-label="Two values of a label">
-			<span class="faint">Label</span>
-			<Combo
-				value={label}
-				options={(labels.answer?.data ?? []).filter((l) => !l.startsWith("__"))}
-				label="Label to compare by"
-				placeholder="label"
-				onCommit={setLabel}
-			/>
-			<span class="faint">base</span>
-			{valueField("Base value", base, setBase)}
-			<span class="faint">new</span>
-			{valueField("New value", next, setNext)}
-			<button
-				type="button"
-				class="primary"
-				disabled={!label || !base || !next || base === next}
-				onClick={apply}
-			>
-				Compare
-			</button>
-		</div>
+		<button
+			type="button"
+			title={`The profiles with ${label} ${pair.next} against those with ${pair.base}, at the same time`}
+			aria-pressed={on && sides.shift === "0"}
+			onClick={() => changed({ ...chooseShift(sides, "0"), new: both.next, base: both.base })}
+		>
+			{label} {pair.next} against {pair.base}
+		</button>
 	);
 }
 
-/** Common windows; a preset gives both sides the new side's query. */
-function Presets({ sides, params, next, picking, onPicking, changed }: CompareBarProps) {
+/** Common windows; a preset of times gives both sides the new side's query. */
+function Presets(props: CompareBarProps & { label: string }) {
+	const { sides, params, next, picking, onPicking, changed } = props;
 	const get = (k: string) => params.get(k);
 	const now = () => Math.floor(Date.now() / 1000);
 	return (
 		<div class="presets" role="group" aria-label="Presets">
+			<TwoValues {...props} />
 			{PRESETS.map((p) => (
 				<button
 					key={p.text}
@@ -105,6 +96,7 @@ function Presets({ sides, params, next, picking, onPicking, changed }: CompareBa
 			>
 				Before against after a point
 			</button>
+			{props.children}
 			{picking && (
 				<span class="faint" role="status">
 					Click the point on a chart below. Escape cancels.
@@ -138,17 +130,12 @@ function BaseWindow({ sides, changed }: Pick<CompareBarProps, "sides" | "changed
 	);
 }
 
-export function CompareBar(props: CompareBarProps) {
-	const { sides, range, next, base, normalized, changed } = props;
-	const aside = formatDuration(Math.round(sides.next.end - sides.next.start));
+/** The choices beside the window and the queries; on a narrow screen behind a button. */
+function Choices(props: CompareBarProps & { draft: Draft }) {
+	const { sides, next, base, normalized, draft, changed } = props;
 	return (
-		<section class="panel controls">
+		<>
 			<div class="row wrap">
-				<TimePicker
-					range={range}
-					text={sides.point === null ? undefined : `${aside} on each side`}
-					onChange={(r) => changed(chooseRange(sides, r))}
-				/>
 				<BaseWindow sides={sides} changed={changed} />
 				<button
 					type="button"
@@ -172,12 +159,44 @@ export function CompareBar(props: CompareBarProps) {
 					onChange={(v) => changed({ norm: v === "norm" ? "1" : null })}
 				/>
 				<span class="spacer" />
-				<LabelPreset
-					query={next}
-					onApply={(b, n) => changed({ ...chooseShift(sides, "0"), base: b, new: n })}
-				/>
+				<LabelFields pair={draft.pair} onPair={draft.setPair} />
 			</div>
-			<Presets {...props} />
+			<Presets {...props} label={draft.pair.label} />
+		</>
+	);
+}
+
+export function CompareBar(props: CompareBarProps) {
+	const { sides, range, next, base, params, picking, changed } = props;
+	const [more, setMore] = useState(false);
+	const box = useOutside(more, () => setMore(false));
+	useEffect(() => setMore(false), [picking]);
+	const draft = useDraft({ next, base }, params.get("by"));
+	const aside = formatDuration(Math.round(sides.next.end - sides.next.start));
+	const onCompare = (n: string, b: string, labelled: boolean) =>
+		changed({ ...(labelled ? chooseShift(sides, "0") : {}), base: b, new: n });
+	return (
+		<section class="panel controls">
+			<div class="windows" ref={box}>
+				<TimePicker
+					range={range}
+					text={sides.point === null ? undefined : `${aside} on each side`}
+					onChange={(r) => changed(chooseRange(sides, r))}
+				/>
+				<button
+					type="button"
+					class="more-choices"
+					aria-expanded={more}
+					onClick={() => setMore(!more)}
+				>
+					More
+					<IconDown />
+				</button>
+				<div class={more ? "choices open" : "choices"}>
+					<Choices {...props} draft={draft} />
+				</div>
+			</div>
+			<Queries {...{ sides, next, base, draft, onCompare }} />
 		</section>
 	);
 }

@@ -1,23 +1,34 @@
 // The page Compare: two selections in two windows, and what changed between them.
+import type { ComponentChildren } from "preact";
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { type Opened, openedSides } from "../files/contents";
+import { FilesPanel } from "../files/filespanel";
+import { OpenAround, OpenButton, useOpening } from "../files/openfile";
+import { alertOn } from "../query/edit";
 import { compareParams, expressionParams, parseMatch } from "../query/measured";
+import { hasFiles } from "../query/files";
 import { diffQuery, type DiffQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval } from "../query/questions";
 import { useMeasured } from "../result/measured";
-import { DEFAULT_NODES, Results } from "../result/results";
-import { firstQuery, type ProfileType } from "../shared/api";
+import { DEFAULT_NODES, Results, useAnswered } from "../result/results";
+import { useSignificance } from "../result/significance";
+import { useElement } from "../result/useprofile";
+import { VerdictPanel } from "../result/verdictpanel";
+import { firstQuery, type ProfileElement, type ProfileType, type QueryData } from "../shared/api";
+import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useUrl } from "../shared/hooks";
-import { NothingStored } from "../shared/nothingstored";
+import { LastGood } from "../shared/lastgood";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { instantFromParams, trimMs, type Window } from "../shared/timerange";
-import type { Patch } from "../shared/urlstate";
+import { newAlert, type Patch } from "../shared/urlstate";
 import { CompareBar } from "./bar";
 import { sharedScale, Side, useSideChart } from "./side";
 import {
 	chooseBase,
 	chooseNew,
 	choosePoint,
+	chooseRange,
 	newRange,
 	pinned,
 	type Sides,
@@ -96,9 +107,10 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 	// Amounts are drawn as a rate, so the types must be known first.
 	const interval = types.answer || types.error ? scraped : null;
 	const known = types.answer?.data ?? [];
+	const drawn = (query: string) => (hasFiles(query) ? "" : query);
 	const charts = {
-		base: useSideChart(base, sides.base, known, interval, tick),
-		new: useSideChart(next, sides.next, known, interval, tick),
+		base: useSideChart(drawn(base), sides.base, known, interval, tick),
+		new: useSideChart(drawn(next), sides.next, known, interval, tick),
 	};
 	const yMax = sharedScale(charts.base, charts.new);
 	// The next press moves a chosen point.
@@ -116,8 +128,7 @@ function Both({ sides, next, base, types, tick, picking, changed, onPicked }: Bo
 		yMax,
 		chart: charts[kind],
 		window: win,
-		query: kind === "new" ? next : base,
-		onQuery: (q: string) => changed({ [kind]: q }),
+		file: hasFiles(kind === "base" ? base : next),
 		onWindow: (w: Window) => changed(choose(sides, w)),
 		onPoint: takes ? onPoint : undefined,
 	});
@@ -149,6 +160,63 @@ interface DifferenceProps {
 	tick: number;
 	params: URLSearchParams;
 	patch: Patched;
+	changed(p: Patch): void;
+	/** The charts, between the verdict and the result. */
+	children: ComponentChildren;
+}
+
+const NONE: ProfileElement[] = [];
+
+const elementsOf = (data: QueryData | undefined): ProfileElement[] =>
+	data?.resultType === "profiles" ? data.result : NONE;
+
+interface JudgedProps extends DifferenceProps {
+	ask: DiffQuery;
+	element: ProfileElement;
+	significance: ReturnType<typeof useSignificance>;
+	/** Whether the answer is to the present question. */
+	present: boolean;
+	data: QueryData;
+}
+
+/** The sentence, and below it what both sides cost. */
+function Judged(p: JudgedProps) {
+	const { sides, next, base, normalized, tick, patch, changed } = p;
+	const files = { base: hasFiles(base), next: hasFiles(next) };
+	const anyFile = files.base || files.next;
+	return (
+		<VerdictPanel
+			element={p.element}
+			significance={p.significance}
+			files={anyFile}
+			seconds={anyFile ? 0 : sides.next.end - sides.next.start}
+			sides={
+				anyFile
+					? undefined
+					: {
+							base: { query: base, window: sides.base },
+							next: { query: next, window: sides.next },
+						}
+			}
+			tick={tick}
+			onOpen={(fn) => patch({ fn })}
+			onAlert={(fn) => patch(newAlert(alertOn(next, fn, p.element.type ?? "")))}
+			onLonger={(s) =>
+				changed(chooseRange(sides, { kind: "relative", seconds: Math.ceil(s / 60) * 60 }))
+			}
+		>
+			{p.present && (
+				<Totals
+					data={p.data}
+					ask={p.ask}
+					sides={sides}
+					normalized={normalized}
+					tick={tick}
+					files={files}
+				/>
+			)}
+		</VerdictPanel>
+	);
 }
 
 function Difference(p: DifferenceProps) {
@@ -173,42 +241,68 @@ function Difference(p: DifferenceProps) {
 		[patch, next, base],
 	);
 	const { answer } = loaded;
+	const elements = elementsOf(answer?.data);
+	const { element, all } = useElement({ elements, params });
+	const known = useAnswered({ query: ask?.query ?? "", times, asked, answered: loaded.key });
+	const significance = useSignificance(known, element, !all);
 	return (
 		<>
-			{answer && ask && loaded.key === asked && (
-				<Totals
+			{answer && ask && element && (
+				<Judged
+					{...p}
+					{...{ ask, element, significance }}
+					present={loaded.key === asked}
 					data={answer.data}
-					ask={ask}
-					sides={sides}
-					normalized={normalized}
-					tick={tick}
 				/>
 			)}
+			{p.children}
 			{ask && <Asked ask={ask} start={sides.next.start} />}
 			<Progress loaded={loaded} />
 			{loaded.error && ask && <QueryError error={loaded.error} sent={ask.query} />}
-			{answer && <Notices {...answer} />}
-			{answer && ask && (
-				<Results
-					query={ask.query}
-					times={times}
-					asked={asked}
-					answered={loaded.key}
-					answer={answer}
-					loading={loaded.loading}
-					params={params}
-					patch={patch}
-					edit={edit}
-					edited={[next, base]}
-					fixed={pinned(sides)}
-				/>
-			)}
-			{!answer && loaded.loading && (
-				<section class="panel">
-					<div class="empty">Loading…</div>
-				</section>
-			)}
+			<LastGood
+				failed={loaded.error !== null}
+				good={answer !== null && loaded.key === asked}
+			>
+				{answer && <Notices {...answer} />}
+				{answer && ask && (
+					<Results
+						query={ask.query}
+						times={times}
+						asked={asked}
+						answered={loaded.key}
+						answer={answer}
+						loading={loaded.loading}
+						params={params}
+						patch={patch}
+						edit={edit}
+						edited={[next, base]}
+						grouping
+						significance={significance}
+						fixed={pinned(sides)}
+					/>
+				)}
+				{!answer && loaded.loading && (
+					<section class="panel">
+						<div class="empty">Loading…</div>
+					</section>
+				)}
+			</LastGood>
 		</>
+	);
+}
+
+/** The files of both sides. */
+function FilesOfBoth(props: Pick<BothProps, "next" | "base" | "types" | "changed">) {
+	const { next, base, types, changed } = props;
+	if (!hasFiles(next, base)) return null;
+	return (
+		<section class="panel controls" aria-label="Files of this comparison">
+			<FilesPanel
+				queries={[base, next]}
+				stored={types.answer?.data ?? []}
+				edit={(change) => changed({ new: change(next), base: change(base) })}
+			/>
+		</section>
 	);
 }
 
@@ -222,6 +316,7 @@ export function Compare() {
 	const base = params.get("base") ?? "";
 	const sides = useSides(params, tick);
 	const normalized = params.get("norm") === "1";
+	const first = useFirstMinute(types, false);
 	const patch: Patched = useCallback((p, replace = false) => store.patch(p, replace), [store]);
 	useFirstQuery(params, types, patch);
 	const changed = (p: Patch) => {
@@ -229,8 +324,11 @@ export function Compare() {
 		patch({ zoom: null, el: null, ...p });
 	};
 	const both = { sides, next, base };
+	const opening = useOpening((opened: Opened[]) =>
+		changed(openedSides(opened, { next, base }, types.answer?.data ?? [])),
+	);
 	return (
-		<main class={picking ? "compare picking" : "compare"}>
+		<main id="main" class={picking ? "compare picking" : "compare"}>
 			<h1 class="visually-hidden">Compare</h1>
 			<CompareBar
 				{...both}
@@ -240,25 +338,26 @@ export function Compare() {
 				picking={picking}
 				onPicking={setPicking}
 				changed={changed}
-			/>
+			>
+				<OpenButton of={opening} />
+			</CompareBar>
+			<OpenAround of={opening} />
+			<FilesOfBoth {...{ next, base, types, changed }} />
 			<Expression params={params} patch={patch} />
-			<Both
-				{...both}
-				types={types}
-				tick={tick}
-				picking={picking}
-				changed={changed}
-				onPicked={() => setPicking(false)}
-			/>
 			{types.error && !(next && base) && <QueryError error={types.error} sent="" />}
-			{types.answer?.data.length === 0 && <NothingStored />}
-			<Difference
-				{...both}
-				normalized={normalized}
-				tick={tick}
-				params={params}
-				patch={patch}
-			/>
+			{first.waiting && !hasFiles(next, base) && <FirstMinutePanel first={first} />}
+			<Difference {...both} {...{ normalized, tick, params, patch, changed }}>
+				{!(hasFiles(next) && hasFiles(base)) && (
+					<Both
+						{...both}
+						types={types}
+						tick={tick}
+						picking={picking}
+						changed={changed}
+						onPicked={() => setPicking(false)}
+					/>
+				)}
+			</Difference>
 		</main>
 	);
 }

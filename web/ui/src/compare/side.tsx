@@ -3,12 +3,10 @@ import { Chart } from "../chart/chart";
 import { largestValue } from "../chart/series";
 import { type ChartData, useChart } from "../chart/usechart";
 import { chartQuery, withRate } from "../query/query";
-import { QueryBar } from "../query/querybar";
-import { windowTimes } from "../query/questions";
 import { findSelectors } from "../query/read";
 import { type ProfileType, resolveType } from "../shared/api";
 import { QueryError } from "../shared/notices";
-import { chooseStep, formatClock, formatDuration, type Window } from "../shared/timerange";
+import { chooseStep, formatDuration, formatSpan, type Window } from "../shared/timerange";
 import { surroundings } from "./sides";
 
 const EMPTY: never[] = [];
@@ -43,18 +41,30 @@ export function sharedScale(a: ChartData, b: ChartData): number | undefined {
 export interface SideProps {
 	title: string;
 	kind: "base" | "new";
-	query: string;
 	window: Window;
 	chart: ChartData;
 	yMax: number | undefined;
-	onQuery(q: string): void;
+	/** This side is a file. */
+	file: boolean;
 	onWindow(w: Window): void;
 	/** A press on the chart chooses a point, if given. */
 	onPoint?(t: number): void;
 }
 
 export function Side(props: SideProps) {
-	const { title, kind, query, window: win, chart } = props;
+	const { title, kind, window: win, chart, file } = props;
+	if (file)
+		return (
+			<section class={`panel side ${kind}`} aria-label={title}>
+				<div class="panel-head">
+					<h2>
+						<i class="side-mark" />
+						{title}
+					</h2>
+					<span class="faint">a file: it has no cost over time</span>
+				</div>
+			</section>
+		);
 	return (
 		<section class={`panel side ${kind}`} aria-label={title}>
 			<div class="panel-head">
@@ -63,7 +73,7 @@ export function Side(props: SideProps) {
 					{title}
 				</h2>
 				<span class="faint">
-					{formatClock(win.start)} – {formatClock(win.end).slice(11)}
+					{formatSpan(win)}
 					{" · "}
 					{formatDuration(Math.round(win.end - win.start))}
 				</span>
@@ -72,22 +82,15 @@ export function Side(props: SideProps) {
 					{chart.unit.label} · step {formatDuration(chart.step)}
 				</span>
 			</div>
-			<QueryBar
-				query={query}
-				label={`${title} query`}
-				times={windowTimes(win)}
-				onRun={props.onQuery}
-			/>
-			{chart.loaded.error ? (
-				<QueryError error={chart.loaded.error} sent={chart.sent} />
-			) : (
+			{chart.loaded.error && <QueryError error={chart.loaded.error} sent={chart.sent} />}
+			{(!chart.loaded.error || chart.loaded.answer) && (
 				<Chart
 					matrix={chart.loaded.answer?.data.result ?? EMPTY}
 					unit={chart.unit}
 					window={chart.window}
 					step={chart.step}
 					mark={win}
-					height={110}
+					height={86}
 					yMax={props.yMax}
 					label={`Cost over time, ${title.toLowerCase()}, ${chart.unit.label}`}
 					debugName={`chart-${kind}`}

@@ -1,10 +1,11 @@
 // The two sides of Compare: their windows in the address, the presets, and links to the page.
-import { profilesOf } from "../query/query";
-import { wholeCall } from "../query/read";
+import { profilesOf, withMatcher } from "../query/query";
+import { findSelectors, wholeCall } from "../query/read";
 import type { Kind } from "../query/types";
 import {
 	absolute,
 	formatDuration,
+	midnight,
 	parseDuration,
 	rangeFromParams,
 	rangeToParams,
@@ -117,11 +118,6 @@ export interface Preset {
 	on(get: Get): boolean;
 }
 
-function midnight(now: number): number {
-	const d = new Date(now * 1000);
-	return d.setHours(0, 0, 0, 0) / 1000;
-}
-
 const lastHour = (shift: string) => ({
 	patch: () => ({ ...rangeToParams({ kind: "relative", seconds: 3600 }), ...moved(shift) }),
 	on: (get: Get) => get("range") === "1h" && get("shift") === shift && !get("point"),
@@ -170,6 +166,55 @@ export function unequalLengths({ next, base }: Sides): string {
 	);
 }
 
+/* ---- two values of a label ---- */
+
+export interface LabelPair {
+	label: string;
+	base: string;
+	next: string;
+}
+
+const DEFAULT_LABEL = "version";
+
+/** The `=` matchers of a query's first selector. */
+function equalities(query: string): Map<string, string> {
+	const [first] = findSelectors(query);
+	const exact = (first?.matchers ?? []).filter((m) => m.op === "=");
+	return new Map(exact.map((m) => [m.label, m.value]));
+}
+
+/**
+ * The label by which two queries differ, and its values on both sides. Without a difference the
+ * values are those of `by` that both have, if any.
+ */
+export function labelPair(next: string, base: string, by: string | null = null): LabelPair {
+	const [n, b] = [equalities(next), equalities(base)];
+	const differs = [...n].find(([label, v]) => b.has(label) && b.get(label) !== v)?.[0];
+	const label = differs ?? by ?? DEFAULT_LABEL;
+	return { label, base: b.get(label) ?? "", next: n.get(label) ?? "" };
+}
+
+/** Both queries with the chosen values; unchanged without two different ones. */
+export function withLabels(next: string, base: string, pair: LabelPair | null) {
+	if (!pair?.label || !pair.base || !pair.next || pair.base === pair.next)
+		return { next, base, labelled: false };
+	return {
+		next: withMatcher(next, pair.label, pair.next),
+		base: withMatcher(next, pair.label, pair.base),
+		labelled: true,
+	};
+}
+
+/**
+ * The two values of a label as a pair, the one that sorts last as new; null unless there are exactly
+ * two. "v9" sorts before "v10".
+ */
+export function pairOfTwo(label: string, values: string[]): LabelPair | null {
+	if (values.length !== 2) return null;
+	const [base, next] = [...values].sort((a, b) => a.localeCompare(b, "en", { numeric: true }));
+	return { label, base, next };
+}
+
 /* ---- links from Explore ---- */
 
 /** Whether a query can be compared: it gives profiles, and is no difference. */
@@ -193,6 +238,19 @@ export function compareRange(query: string, range: Window, part: Window): Params
 	const q = profilesOf(query);
 	const base = { bfrom: trimMs(part.start), bto: trimMs(part.end) };
 	return { new: q, base: q, ...times(range), ...base, norm: "1" };
+}
+
+/** The end of a window against its beginning, a quarter of it each. */
+export function compareParts(query: string, w: Window): Params {
+	const q = profilesOf(query);
+	const quarter = (w.end - w.start) / 4;
+	return {
+		new: q,
+		base: q,
+		...times({ start: w.end - quarter, end: w.end }),
+		bfrom: trimMs(w.start),
+		bto: trimMs(w.start + quarter),
+	};
 }
 
 /** After a point against before it. */

@@ -5,7 +5,7 @@ import type { QueryData } from "../shared/api";
 import { publish } from "../shared/debug";
 import { useApi } from "../shared/hooks";
 import { trimMs, type Window } from "../shared/timerange";
-import { chartUnit, formatPercent, formatSigned, formatValue, share } from "../shared/units";
+import { chartUnit, formatPercent, formatSigned, formatValue, share, trend } from "../shared/units";
 import { scale, type Sides, unequalLengths } from "./sides";
 
 export interface TotalsProps {
@@ -14,6 +14,8 @@ export interface TotalsProps {
 	sides: Sides;
 	normalized: boolean;
 	tick: number;
+	/** Which sides are files, whose time is not that of the window. */
+	files: { base: boolean; next: boolean };
 }
 
 const sum = (all: number[]) => all.reduce((a, b) => a + b, 0);
@@ -31,13 +33,13 @@ function useNewTotal({ data, ask, normalized, tick }: TotalsProps): number | nul
 }
 
 /** A sum over a window, and its rate if it has one. */
-function Cost(props: { total: number; type: string; unit: string; win: Window }) {
-	const { total, type, unit, win } = props;
-	const rate = chartUnit(type, unit, win.end - win.start);
+function Cost(props: { total: number; type: string; unit: string; win: Window; file: boolean }) {
+	const { total, type, unit, win, file } = props;
+	const rate = chartUnit(type, unit, file ? 0 : win.end - win.start);
 	return (
 		<>
 			<b>{formatValue(total, unit)}</b>
-			{rate.factor !== 1 && (
+			{!file && rate.factor !== 1 && (
 				<span class="faint">
 					{" "}
 					{rate.format(total * rate.factor)} {rate.label === "cores" && "cores"}
@@ -48,7 +50,7 @@ function Cost(props: { total: number; type: string; unit: string; win: Window })
 }
 
 export function Totals(props: TotalsProps) {
-	const { data, sides, normalized } = props;
+	const { data, sides, normalized, files } = props;
 	const elements = data.resultType === "profiles" ? data.result : [];
 	const element = elements[0];
 	const base = sum(elements.map((e) => e.left_total ?? 0));
@@ -62,16 +64,16 @@ export function Totals(props: TotalsProps) {
 	if (!element || next === null) return null;
 	const { unit, type = "" } = element;
 	const change = next - base;
-	const unequal = normalized ? "" : unequalLengths(sides);
+	const unequal = normalized || files.base || files.next ? "" : unequalLengths(sides);
 	return (
 		<section class="panel totals" aria-label="Totals">
 			<span class="base">
-				Base <Cost total={base} type={type} unit={unit} win={sides.base} />
+				Base <Cost total={base} type={type} unit={unit} win={sides.base} file={files.base} />
 			</span>
 			<span class="new">
-				New <Cost total={next} type={type} unit={unit} win={sides.next} />
+				New <Cost total={next} type={type} unit={unit} win={sides.next} file={files.next} />
 			</span>
-			<span class={change > 0 ? "worse" : change < 0 ? "better" : ""}>
+			<span class={change ? trend(change) : ""}>
 				{formatSigned(change, unit)}
 				{base > 0 && ` (${change > 0 ? "+" : ""}${formatPercent(share(change, base))})`}
 			</span>

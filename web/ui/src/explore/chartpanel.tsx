@@ -1,14 +1,14 @@
 // Cost over time above the results of Explore. A click opens one scrape, a drag opens a window; the
 // chart keeps its own range, so that one sees where in time the open part is.
 import { Chart } from "../chart/chart";
-import { BY_FUNCTION, type CostChart } from "../chart/costchart";
+import type { CostChart } from "../chart/costchart";
 import { comparableQuery, compareBefore, comparePoint, compareRange } from "../compare/sides";
-import { groupable } from "../query/labels";
+import { ungrouped } from "../query/edit";
+import { BY_FUNCTION } from "../query/groupby";
 import { withMatcher } from "../query/query";
-import { useLabelNames } from "../query/questions";
 import type { Kind } from "../query/types";
 import type { Labels } from "../shared/api";
-import { optionsOf, Select } from "../shared/fields";
+import { Segmented } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { IconLeft, IconRight } from "../shared/icons";
 import { QueryError } from "../shared/notices";
@@ -27,13 +27,10 @@ import {
 	zoomOut,
 } from "../shared/timerange";
 
-export interface ChartPanelProps {
-	chart: CostChart;
+/** What the lines and the heatmap have in common. */
+export interface TimeProps {
 	query: string;
 	kind: Kind;
-	/** The label that splits the lines, "function", or "" for one line. */
-	by: string;
-	stacked: boolean;
 	range: TimeRange;
 	/** The window of the results; also that of the chart while nothing is open. */
 	window: Window;
@@ -46,28 +43,32 @@ export interface ChartPanelProps {
 	run(query: string): void;
 }
 
-function BySelect({ by, patch }: Pick<ChartPanelProps, "by" | "patch">) {
-	const labels = useLabelNames();
-	const own = by && by !== BY_FUNCTION ? [by] : [];
-	const names = [...new Set([...own, ...groupable(labels.answer?.data ?? [])])];
+export interface ChartPanelProps extends TimeProps {
+	chart: CostChart;
+	stacked: boolean;
+}
+
+export type Drawing = "lines" | "heatmap";
+
+const DRAWINGS: [Drawing, string, string][] = [
+	["lines", "Lines", "Cost over time as lines"],
+	["heatmap", "Heatmap", "Which series, which minutes: a cell for each profile"],
+];
+
+/** Lines or a heatmap. */
+export function ChartTools({ patch, drawing }: Pick<TimeProps, "patch"> & { drawing: Drawing }) {
 	return (
-		<Select
-			name="By"
-			label="One line per value of"
-			value={by}
-			onChange={(v) => patch({ by: v })}
-		>
-			<option value="">nothing</option>
-			<option value={BY_FUNCTION}>top functions</option>
-			<optgroup label="Labels">
-				{optionsOf(names.filter((l) => !l.startsWith("__") && l !== BY_FUNCTION))}
-			</optgroup>
-		</Select>
+		<Segmented
+			label="Chart"
+			value={drawing}
+			options={DRAWINGS}
+			onChange={(v) => patch({ chart: v === "lines" ? null : v })}
+		/>
 	);
 }
 
 /** Moves in time, as patches of the address. */
-function moves(p: ChartPanelProps) {
+export function moves(p: TimeProps) {
 	const { range, at, window: win, interval, patch } = p;
 	const context = p.context ?? { window: win, back: range };
 	const open = (part: TimeRange) =>
@@ -93,7 +94,7 @@ function moves(p: ChartPanelProps) {
 	};
 }
 
-function CompareLinks({ query, window: win, context }: ChartPanelProps) {
+function CompareLinks({ query, window: win, context }: TimeProps) {
 	const { store } = useUrl();
 	const href = (p: Record<string, string>) => store.href("compare", new URLSearchParams(p));
 	if (!context)
@@ -118,9 +119,9 @@ function CompareLinks({ query, window: win, context }: ChartPanelProps) {
 	);
 }
 
-/** The open part of the chart, with buttons to move, zoom, compare and go back. */
-function Opened(p: ChartPanelProps & { context: Context }) {
-	const { window: win, context, at, interval, chart } = p;
+/** The open part of the chart, which ends at `end`: buttons to move, zoom, compare and go back. */
+export function Opened(p: TimeProps & { context: Context; end: number }) {
+	const { window: win, context, at, interval } = p;
 	const { open, zoom, back } = moves(p);
 	const width = win.end - win.start;
 	const step = (by: number) => open(absolute(win.start + by * width, win.end + by * width));
@@ -146,7 +147,7 @@ function Opened(p: ChartPanelProps & { context: Context }) {
 					<button
 						type="button"
 						aria-label="The next one"
-						disabled={win.end >= chart.window.end}
+						disabled={win.end >= p.end}
 						onClick={() => step(1)}
 					>
 						<IconRight />
@@ -178,7 +179,7 @@ const HOW =
 	"click zooms out. With the keyboard: arrows move, Enter opens.";
 
 function Head(p: ChartPanelProps) {
-	const { chart, kind, by, stacked, patch } = p;
+	const { chart, kind, stacked, patch } = p;
 	return (
 		<div class="panel-head">
 			<h2>Cost over time</h2>
@@ -195,7 +196,7 @@ function Head(p: ChartPanelProps) {
 					Stacked
 				</label>
 			)}
-			{kind !== "costs" && <BySelect by={by} patch={patch} />}
+			{kind !== "costs" && p.at === null && <ChartTools patch={patch} drawing="lines" />}
 			<span class="faint" title={HOW}>
 				step {formatDuration(chart.step)} · click or drag to open
 			</span>
@@ -216,7 +217,7 @@ function picks({ query, kind, patch, run }: ChartPanelProps) {
 		onPick: (metric: Labels) => {
 			if (metric.function) return patch({ pick: metric.function }, true);
 			const narrow = (q: string, [l, v]: [string, string]) => withMatcher(q, l, v);
-			run(labels(metric).reduce(narrow, query));
+			run(ungrouped(labels(metric).reduce(narrow, query)));
 		},
 	};
 }
@@ -229,12 +230,13 @@ export function ChartPanel(p: ChartPanelProps) {
 	const { chart, at, interval, window: win } = p;
 	const { open, point, zoom, out } = moves(p);
 	const mark = at === null ? win : { start: at - interval, end: at };
+	const { loaded } = chart;
+	const state = loaded.loading ? " busy" : loaded.error ? " stale" : "";
 	return (
-		<section class={chart.loaded.loading ? "panel chart-panel busy" : "panel chart-panel"}>
+		<section class={`panel chart-panel${state}`}>
 			<Head {...p} />
-			{chart.loaded.error ? (
-				<QueryError error={chart.loaded.error} sent={chart.sent} />
-			) : (
+			{loaded.error && <QueryError error={loaded.error} sent={chart.sent} />}
+			{(!loaded.error || loaded.answer) && (
 				<Chart
 					matrix={chart.matrix}
 					unit={chart.unit}
@@ -243,7 +245,7 @@ export function ChartPanel(p: ChartPanelProps) {
 					stacked={p.stacked && p.kind !== "costs"}
 					mark={p.context ? mark : undefined}
 					label={`Cost over time, ${chart.unit.label}`}
-					empty={chart.loaded.answer ? nothingDrawn(chart.step) : ""}
+					empty={loaded.answer ? nothingDrawn(chart.step) : ""}
 					{...picks(p)}
 					onSelect={(a, b, zooms) =>
 						(zooms ? zoom : open)(absolute(Math.floor(a), Math.ceil(b)))
@@ -253,7 +255,7 @@ export function ChartPanel(p: ChartPanelProps) {
 				/>
 			)}
 			{/* Below the chart: it must not move away under the pointer. */}
-			{p.context && <Opened {...p} context={p.context} />}
+			{p.context && <Opened {...p} context={p.context} end={chart.window.end} />}
 		</section>
 	);
 }

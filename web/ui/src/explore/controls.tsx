@@ -1,19 +1,29 @@
 // The controls of Explore: query, window, picker, label browser; and the error of the query.
 import { useRef } from "preact/hooks";
+import type { Opened } from "../files/contents";
+import { FilesPanel } from "../files/filespanel";
+import { OpenAround, OpenButton, useOpening } from "../files/openfile";
+import { DidYouMean } from "../query/didyoumean";
+import { alertOn, groupLabels, regrouped, splitLimit } from "../query/edit";
+import { hasFiles } from "../query/files";
+import { GroupBy } from "../query/groupby";
 import { LabelBrowser } from "../query/labelbrowser";
 import { parseMatch } from "../query/measured";
 import { Picker } from "../query/picker";
 import { QueryBar } from "../query/querybar";
 import type { Times } from "../query/questions";
+import { findSelectors } from "../query/read";
 import { formatSelector, type Selector } from "../query/text";
-import { ApiError, type ProfileType } from "../shared/api";
+import { ApiError, type ProfileType, resolveType } from "../shared/api";
 import { Chips } from "../shared/chips";
 import type { Loaded } from "../shared/hooks";
-import { IconDown } from "../shared/icons";
+import { IconBell, IconDown } from "../shared/icons";
+import { Narrow } from "../shared/layout";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
 import { TimePicker } from "../shared/timepicker";
 import { formatClock, rangeToParams, type TimeRange } from "../shared/timerange";
+import { newAlert, type Patch } from "../shared/urlstate";
 import "./controls.css";
 
 export interface ControlsProps {
@@ -30,9 +40,15 @@ export interface ControlsProps {
 	times: Times;
 	at: number | null;
 	match: string;
+	/** Whether the chart is by function. */
+	functions: boolean;
+	/** Whether the query can be grouped. */
+	groups: boolean;
 	/** The label browser: null if closed, else the label that it shows, "" for none. */
 	labels: string | null;
 	run(query: string): void;
+	onOpened(files: Opened[]): void;
+	edit(change: (query: string) => string, also?: Patch): void;
 	patch(p: Record<string, string | null>): void;
 }
 
@@ -42,6 +58,13 @@ const ALL_LABELS = "*"; // in the URL: open, with no label's values
 export function labelsFromParams(params: URLSearchParams): string | null {
 	const v = params.get("labels");
 	return v === ALL_LABELS ? "" : v;
+}
+
+/** Opens the alert drawer for the total of a query, or for its costs and the limit that it has. */
+function alertOnAll(query: string, types: ProfileType[]): Patch {
+	const named = findSelectors(query)[0]?.name ?? "";
+	const { expr, over } = splitLimit(alertOn(query, null, resolveType(named, types)?.type ?? ""));
+	return { ...newAlert(expr), aover: over };
 }
 
 /** The error with its place in `query`, which is a part of the text that was sent. */
@@ -69,8 +92,10 @@ function Instant({ at, match, onRange }: { at: number; match: string; onRange():
 export function Controls(props: ControlsProps) {
 	const { query, sent, selector, types, loaded, range, refresh, at, match, run, patch } = props;
 	const { labels } = props;
+	const opening = useOpening(props.onOpened);
 	const opener = useRef<HTMLButtonElement>(null);
 	const known = types.answer?.data ?? [];
+	const group = groupLabels(query).join(", ");
 	return (
 		<section class="panel controls">
 			<div class="row">
@@ -82,31 +107,54 @@ export function Controls(props: ControlsProps) {
 					error={loaded.loading ? null : inQuery(loaded.error, sent, query)}
 					onRun={run}
 					placeholder='cpu{job="api"}, or merge by (version) (cpu), or flat(cpu)'
-				/>
+				>
+					<button
+						type="button"
+						class="alert-query"
+						disabled={!query || hasFiles(query)}
+						title="Alert when it costs more: the past day with a limit, and the rule as text"
+						onClick={() => patch(alertOnAll(query, known))}
+					>
+						<IconBell />
+						Alert
+					</button>
+				</QueryBar>
 				<TimePicker
 					range={range}
 					onChange={(r) => patch({ ...rangeToParams(r), at: null })}
 					refresh={refresh}
 					onRefresh={(r) => patch({ refresh: r === "off" ? null : r })}
 				/>
+				<OpenButton of={opening} />
 			</div>
-			<div class="row picker-row">
-				<Picker
-					selector={selector}
-					types={known}
-					onChange={(s) => run(formatSelector(s))}
-				/>
-				<button
-					type="button"
-					ref={opener}
-					aria-expanded={labels !== null}
-					title="Labels of the selected series, and their values"
-					onClick={() => patch({ labels: labels === null ? ALL_LABELS : null })}
-				>
-					Labels
-					<IconDown />
-				</button>
-			</div>
+			<Narrow name="Type and labels">
+				<div class="row picker-row">
+					<Picker
+						selector={selector}
+						types={known}
+						onChange={(s) =>
+							group
+								? props.edit(() => regrouped(formatSelector(s), group), { el: "all" })
+								: run(formatSelector(s))
+						}
+					/>
+					<button
+						type="button"
+						ref={opener}
+						aria-expanded={labels !== null}
+						title="Labels of the selected series, and their values"
+						onClick={() => patch({ labels: labels === null ? ALL_LABELS : null })}
+					>
+						Labels
+						<IconDown />
+					</button>
+					{props.groups && (
+						<GroupBy query={query} functions={props.functions} onChange={props.edit} />
+					)}
+				</div>
+			</Narrow>
+			<OpenAround of={opening} />
+			<FilesPanel queries={[query]} stored={known} edit={props.edit} />
 			{labels !== null && (
 				<LabelBrowser
 					query={query}
@@ -126,6 +174,11 @@ export function Controls(props: ControlsProps) {
 				<QueryError error={types.error} sent="" />
 			)}
 			{loaded.answer && <Notices {...loaded.answer} since={Number(props.times.start)} />}
+			<DidYouMean
+				query={query}
+				messages={loaded.error ? [loaded.error.detail] : (loaded.answer?.infos ?? [])}
+				run={run}
+			/>
 			{at !== null && (
 				<Instant
 					at={at}

@@ -1,29 +1,41 @@
 // Explore: one query, its cost over time, its flame graph and its table.
 import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { useCostChart } from "../chart/costchart";
+import { lineColors } from "../chart/linecolors";
 import { parseMatch } from "../query/measured";
-import { flameQuery } from "../query/query";
+import { compareParts } from "../compare/sides";
+import { compareFiles, fileAlone, type Opened } from "../files/contents";
+import { regrouped, ungrouped } from "../query/edit";
+import { fileQuery, filesOf, hasFiles } from "../query/files";
+import { BY_FUNCTION } from "../query/groupby";
+import { flameQuery, levelQuery } from "../query/query";
 import { useProfileTypes, useQuestion, useScrapeInterval, windowTimes } from "../query/questions";
 import { callArgument, findSelectors, parseSelector } from "../query/read";
 import type { Selector } from "../query/text";
 import { guessKind, type Kind } from "../query/types";
+import { LevelPanel } from "../result/levelpanel";
+import { LEVELS } from "../result/levels";
 import { MeasuredProfiles } from "../result/measured";
 import { DEFAULT_NODES, Results } from "../result/results";
+import { useElement } from "../result/useprofile";
 import { firstQuery, type ProfileType, resolveType } from "../shared/api";
+import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { type Loaded, useInterval, useOwnAnswer, useUrl } from "../shared/hooks";
-import { NothingStored } from "../shared/nothingstored";
+import { LastGood } from "../shared/lastgood";
+import { useFirstView } from "../shared/stored";
+import { useTheme } from "../shared/theme";
 import {
 	contextFromParams,
 	instantFromParams,
 	parseDuration,
-	rangeFromParams,
 	resolve,
 	type TimeRange,
 	trimMs,
 } from "../shared/timerange";
-import type { Patch } from "../shared/urlstate";
+import { oneOf, type Patch } from "../shared/urlstate";
 import { ChartPanel } from "./chartpanel";
 import { Controls, labelsFromParams } from "./controls";
+import { HeatChart, useHeatChart } from "./heatchart";
 
 /** The kind of the answer, if the text of the query did not tell. */
 function kindOf(guess: Kind, resultType: string | undefined): Kind {
@@ -37,25 +49,44 @@ function useResolved(range: TimeRange, tick: number) {
 	return useMemo(() => resolve(range, Date.now() / 1000), [key]);
 }
 
+/** The query, with the label of an old link's `by` as its group; the address is changed to it. */
+function useGrouping(params: URLSearchParams, patch: (p: Patch, replace?: boolean) => void) {
+	const [by, text] = [params.get("by") ?? "", params.get("query") ?? ""];
+	const functions = by === BY_FUNCTION;
+	const label = functions || guessKind(text) === "costs" ? "" : by;
+	const query = useMemo(() => (label ? regrouped(text, label) : text), [label, text]);
+	useEffect(() => {
+		if (by && !functions && text)
+			patch({ query, by: null, ...(label ? { el: params.get("el") ?? "all" } : {}) }, true);
+	}, [by, query]);
+	return { query, functions };
+}
+
 /** The question in the URL. */
-function useAsk(tick: number) {
+function useAsk(tick: number, stored: boolean) {
 	const { store, location } = useUrl();
 	const { params } = location;
-	const range = rangeFromParams((k) => params.get(k));
+	const { range, known } = useFirstView(params, stored);
 	const win = useResolved(range, tick);
 	const patch = useCallback(
 		(p: Record<string, string | null>, replace = false) => store.patch(p, replace),
 		[store],
 	);
+	const { query, functions } = useGrouping(params, patch);
 	return {
 		params,
 		patch,
-		query: params.get("query") ?? "",
-		by: params.get("by") ?? "",
+		query,
+		/** The query, or "" until its range is known. */
+		asked: known ? query : "",
+		functions,
+		heatmap: params.get("chart") === "heatmap",
 		refresh: params.get("refresh") ?? "off",
 		nodes: params.get("nodes") ?? String(DEFAULT_NODES),
 		at: instantFromParams((k) => params.get(k)),
 		match: params.get("match") ?? "",
+		level: oneOf(params.get("level"), LEVEL_VALUES),
+		limit: params.get("limit") ?? "",
 		context: contextFromParams((k) => params.get(k)),
 		range,
 		win,
@@ -64,12 +95,54 @@ function useAsk(tick: number) {
 
 type Ask = ReturnType<typeof useAsk>;
 
+const LEVEL_VALUES = LEVELS.map(([v]) => v);
+
+/** The type of the query's profiles if they are a level, as memory in use is; else undefined. */
+function levelType(query: string, types: Loaded<ProfileType[]>): ProfileType | undefined {
+	const type = resolveType(findSelectors(query)[0]?.name ?? "", types.answer?.data ?? []);
+	return type && !type.delta ? type : undefined;
+}
+
+/** The question for the chosen value of the window; null for the mean, or if it cannot be chosen. */
+function levelAsk({ query, level, at, win }: Ask, types: Loaded<ProfileType[]>) {
+	if (level === "mean" || at !== null || !levelType(query, types)) return null;
+	const sent = levelQuery(
+		flameQuery(query),
+		level === "max" ? "max" : "last",
+		Math.round(win.end - win.start),
+	);
+	return sent === null ? null : { sent, times: { time: trimMs(win.end) } };
+}
+
+/** The panel of a level, if the answer is one. */
+function Level(props: { ask: Ask; answer: Answered; types: Loaded<ProfileType[]>; tick: number }) {
+	const { ask, answer, types, tick } = props;
+	const { store } = useUrl();
+	const { query, win, level, limit, params, patch } = ask;
+	const { own } = answer;
+	const elements = own?.resultType === "profiles" ? own.result : [];
+	const { element } = useElement({ elements, params });
+	if (!element || element.flamebearer.format === "double") return null;
+	if (ask.at !== null || !levelType(query, types)) return null;
+	return (
+		<LevelPanel
+			{...{ query, element, level, limit, tick, patch }}
+			window={win}
+			interval={answer.interval ?? 15}
+			choosable={levelQuery(flameQuery(query), "last", 60) !== null}
+			compare={(w) => store.href("compare", new URLSearchParams(compareParts(query, w)))}
+			onOpen={(fn) => patch({ fn })}
+		/>
+	);
+}
+
 /** The answer, its kind, and its chart. */
 function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
-	const { query, at, win, context, by } = ask;
+	const { asked: query, at, win, context, functions } = ask;
 	const interval = useScrapeInterval();
-	const sent = query ? flameQuery(query) : "";
-	const times = at === null ? windowTimes(win) : { time: trimMs(at) };
+	const chosen = levelAsk(ask, types);
+	const sent = chosen?.sent ?? (query ? flameQuery(query) : "");
+	const times = chosen?.times ?? (at === null ? windowTimes(win) : { time: trimMs(at) });
 	const { loaded, asked } = useQuestion(sent, times, ask.nodes, tick);
 	// The last answer to this very query, also while it is asked again.
 	const own = useOwnAnswer(loaded, asked, query)?.data;
@@ -79,10 +152,13 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 	const named = findSelectors(query)[0]?.name ?? "";
 	const type = element?.type ?? resolveType(named, types.answer?.data ?? [])?.type ?? "";
 	const isDiff = element?.flamebearer.format === "double";
-	const drawn = kind !== "unknown" && !isDiff && own?.resultType !== "scalar";
+	// A file has no cost over time.
+	const timed = kind !== "unknown" && !hasFiles(query);
+	const drawn = timed && !isDiff && own?.resultType !== "scalar";
+	const heatmap = drawn && ask.heatmap && at === null && kind !== "costs";
 	const chart = useCostChart({
-		query: drawn ? query : "",
-		by,
+		query: drawn && !heatmap ? query : "",
+		functions,
 		kind,
 		window: context?.window ?? win,
 		// Amounts are drawn as a rate, so the type must be known first.
@@ -90,7 +166,28 @@ function useAnswer(ask: Ask, types: Loaded<ProfileType[]>, tick: number) {
 		type,
 		tick,
 	});
-	return { interval, sent, times, loaded, asked, own, kind, named, chart };
+	const heat = useHeatChart({
+		query: heatmap ? query : "",
+		kind,
+		window: context?.window ?? win,
+		type: resolveType(type || named, types.answer?.data ?? []),
+		ready: types.answer !== null || types.error !== null,
+		tick,
+	});
+	return { interval, sent, times, loaded, asked, own, kind, named, chart, heat, heatmap };
+}
+
+type Answered = ReturnType<typeof useAnswer>;
+
+/** The colours of the chart's lines, if they are the groups of the result. */
+function useLineColors({ functions }: Ask, chart: Answered["chart"], kind: Kind) {
+	const theme = useTheme();
+	const { matrix, window: win, step } = chart;
+	const same = !functions && kind !== "costs" && matrix.length > 1;
+	return useMemo(
+		() => (same ? lineColors(matrix, win, step, theme) : undefined),
+		[same, matrix, win.start, win.end, step, theme],
+	);
 }
 
 /** Runs another query, or edits the present one. */
@@ -112,6 +209,20 @@ function useQueries({ params, patch, query, match, at, win }: Ask, again: () => 
 	return { run, edit, fixed };
 }
 
+/** A file is shown; two, or one beside the one that is shown already, are compared. */
+function useOpenedFiles({ query }: Ask, run: (q: string) => void) {
+	const { store } = useUrl();
+	return (opened: Opened[]) => {
+		const shown = fileAlone(query) ? filesOf(query)[0] : undefined;
+		if (opened.length > 1)
+			return store.go("compare", new URLSearchParams(compareFiles(opened)));
+		const next = fileQuery(opened[0].name);
+		if (!shown || shown.name === opened[0].name) return run(next);
+		const base = fileQuery(shown.name, shown.type);
+		store.go("compare", new URLSearchParams({ new: next, base }));
+	};
+}
+
 /** Below costs: the profiles they were computed from, or a button that shows them. */
 function BehindCosts({ ask, isVector }: { ask: Ask; isVector: boolean }) {
 	const { query, at, match, win, patch } = ask;
@@ -131,8 +242,9 @@ function BehindCosts({ ask, isVector }: { ask: Ask; isVector: boolean }) {
 	);
 }
 
-/** The selector for the picker; null if the query is more than a selector. */
-function pickable(query: string): Selector | null {
+/** The selector for the picker; null if the query is more than a selector that may be grouped. */
+function pickable(text: string): Selector | null {
+	const query = ungrouped(text);
 	if (!query) return { name: "", matchers: [] };
 	return parseSelector(callArgument(query, "merge") ?? query);
 }
@@ -142,21 +254,28 @@ export function Explore() {
 	const known = types.answer?.data ?? [];
 	const [tick, setTick] = useState(0);
 	const again = () => setTick((t) => t + 1);
-	const ask = useAsk(tick);
+	const ask = useAsk(tick, known.length > 0);
 	const { params, patch, query, at } = ask;
 	const answer = useAnswer(ask, types, tick);
-	const { sent, times, loaded, named, kind, chart } = answer;
+	const { sent, times, loaded, named, kind, chart, heat } = answer;
 	const { run, edit, fixed } = useQueries(ask, again);
+	const onOpened = useOpenedFiles(ask, (q) => {
+		patch({ at: null });
+		run(q);
+	});
+	const firstMinute = useFirstMinute(types, !query);
+	const waits = firstMinute.waiting;
 	useEffect(() => {
-		const first = !query && types.answer ? firstQuery(types.answer.data) : "";
+		const first = !query && types.answer && !waits ? firstQuery(types.answer.data) : "";
 		if (first) patch({ query: first }, true);
-	}, [query, types.answer]);
+	}, [query, types.answer, waits]);
 	useInterval(parseDuration(ask.refresh) ?? 0, again);
 	const selector = useMemo(() => pickable(query), [query]);
+	const colors = useLineColors(ask, chart, kind);
 	const stored = !types.answer || !named || named === "up" || resolveType(named, known);
 
 	return (
-		<main class="explore">
+		<main id="main" class="explore">
 			<h1 class="visually-hidden">Explore</h1>
 			<Controls
 				{...ask}
@@ -164,50 +283,70 @@ export function Explore() {
 				selector={selector}
 				types={types}
 				loaded={loaded}
-				beside={[chart.loaded]}
+				beside={answer.heatmap ? heat.loaded : [chart.loaded]}
 				times={times}
 				labels={labelsFromParams(params)}
 				run={run}
+				onOpened={onOpened}
+				edit={edit}
+				groups={at === null && kind !== "costs"}
 			/>
 
-			{types.answer && known.length === 0 && <NothingStored />}
-			{chart.sent && !loaded.error && (
-				<ChartPanel
-					{...ask}
-					chart={chart}
-					kind={kind}
-					stacked={params.get("stack") === "1"}
-					window={ask.win}
-					interval={answer.interval ?? 15}
-					run={run}
-				/>
-			)}
+			{waits && !hasFiles(query) && <FirstMinutePanel first={firstMinute} />}
+			<LastGood
+				failed={loaded.error !== null}
+				good={loaded.answer !== null && loaded.key === answer.asked}
+			>
+				{answer.heatmap && (
+					<HeatChart
+						{...ask}
+						state={heat}
+						kind={kind}
+						window={ask.win}
+						interval={answer.interval ?? 15}
+						run={run}
+					/>
+				)}
+				{chart.sent && (
+					<ChartPanel
+						{...ask}
+						chart={chart}
+						kind={kind}
+						stacked={params.get("stack") === "1"}
+						window={ask.win}
+						interval={answer.interval ?? 15}
+						run={run}
+					/>
+				)}
 
-			{loaded.answer && (
-				<Results
-					query={sent}
-					unknownType={stored ? "" : named}
-					times={times}
-					compact={at !== null}
-					asked={answer.asked}
-					answered={loaded.key}
-					answer={loaded.answer}
-					loading={loaded.loading}
-					params={params}
-					patch={patch}
-					edit={at === null ? edit : undefined}
-					edited={[query]}
-					fixed={fixed}
-				/>
-			)}
-			{kind === "costs" && (
-				<BehindCosts ask={ask} isVector={answer.own?.resultType === "vector"} />
-			)}
-			{!loaded.answer && loaded.loading && (
-				<section class="panel">
-					<div class="empty">Loading…</div>
-				</section>
-			)}
+				<Level ask={ask} answer={answer} types={types} tick={tick} />
+				{loaded.answer && (
+					<Results
+						query={sent}
+						unknownType={stored ? "" : named}
+						times={times}
+						compact={at !== null}
+						asked={answer.asked}
+						answered={loaded.key}
+						answer={loaded.answer}
+						loading={loaded.loading}
+						params={params}
+						patch={patch}
+						edit={at === null ? edit : undefined}
+						edited={[query]}
+						colors={colors}
+						fixed={fixed}
+					/>
+				)}
+				{kind === "costs" && (
+					<BehindCosts ask={ask} isVector={answer.own?.resultType === "vector"} />
+				)}
+				{!loaded.answer && loaded.loading && (
+					<section class="panel">
+						<div class="empty">Loading…</div>
+					</section>
+				)}
+			</LastGood>
 		</main>
 	);
 }

@@ -7,8 +7,8 @@
 // stacks, each counted once, and selfs are added up; so the whole and each function's flat and cum
 // are exact.
 //
-// A zoom is the hash of a call path. Order does not change it; in a collapsed graph it is the hash of
-// the collapsed path, and a path of the original graph finds the node that it became part of.
+// A zoom is the hash of a call path of the original graph, which finds the node that it became part of.
+// Order does not change it.
 import { type Columns, type Flame, FOLDED, hashPaths } from "./layout";
 import type { FlameLook } from "./look";
 

@@ -7,7 +7,7 @@
 // (labels.ts).
 import { namePixels, nodePixels, type Palette, pixel, pixelColor, unnamedFlags } from "./color";
 import { Labels } from "./labels";
-import { type Flame, levelOf, nodeAt } from "./layout";
+import { comparable, type Flame, levelOf, nodeAt } from "./layout";
 import { DEFAULT_LOOK, type FlameLook } from "./look";
 import { MIN_W, type Paint, Painter } from "./paint";
 import type { Matches } from "./search";
@@ -20,6 +20,8 @@ const MOVING_LABEL_MIN_W = 40;
 export const HATCH_STEP = 6;
 export const HATCH_LINE = 1.5;
 export const PAD = 4;
+/** The height of the colour of a group. */
+const BAND_H = 3;
 const ZOOM_MS = 190;
 const FRAMES_KEPT = 600;
 export const FONT = "11.5px system-ui, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif";
@@ -47,6 +49,9 @@ export class FlameCanvas {
 	private namesStale = true; // and so are the colours of names
 	private own: Uint32Array = new Uint32Array(0);
 	/** Per name, whether it is none; null if all are. */
+	private bands: Map<string, string> | null = null;
+	/** The colours that were drawn, by name. */
+	drawnBands: [string, string][] = [];
 	private unnamed: Uint8Array | null = null;
 	private tile: { key: string; pattern: CanvasPattern | null } = { key: "", pattern: null };
 	private view = { x: 0, w: 1, width: 0, dpr: 1 };
@@ -90,7 +95,7 @@ export class FlameCanvas {
 	}
 
 	setFlame(flame: Flame): void {
-		if (this.flame?.names !== flame.names || !this.flame.diff !== !flame.diff)
+		if (this.flame?.names !== flame.names || comparable(this.flame) !== comparable(flame))
 			this.namesStale = true;
 		this.flame = flame;
 		this.labels.setNames(flame.names);
@@ -104,6 +109,13 @@ export class FlameCanvas {
 	setLook(look: FlameLook): void {
 		if (look.color !== this.look.color) this.stale = this.namesStale = true;
 		this.look = look;
+		this.schedule();
+	}
+
+	/** Colours of the frames of the first level, by name; null for none. */
+	setBands(bands: Map<string, string> | null): void {
+		if (bands === this.bands) return;
+		this.bands = bands;
 		this.schedule();
 	}
 
@@ -320,6 +332,7 @@ export class FlameCanvas {
 			for (let l = first; l <= last; l++) painter.level(f, l, l - first, view, this.paint);
 			this.blit(first, last);
 			this.hatches(f, first);
+			this.groups(f);
 			this.texts(f, first);
 		}
 		this.drawMs = performance.now() - began;
@@ -380,6 +393,26 @@ export class FlameCanvas {
 			const x = Math.max(0, Math.round(painter.x[k] * dpr));
 			const right = Math.min(this.canvas.width, Math.round((painter.x[k] + painter.w[k] - 1) * dpr));
 			ctx.fillRect(x, y, right - x, Math.round((ROW_H - 1) * dpr));
+		}
+	}
+
+	/** Bands of colour at the lower edge of the frames that are groups. */
+	private groups(f: Flame): void {
+		const { ctx, painter, bands } = this;
+		const { dpr } = this.view;
+		this.drawnBands = [];
+		if (!bands || f.levels < 2) return;
+		ctx.setTransform(1, 0, 0, 1, 0, 0);
+		const y = Math.round((this.topOf(1) + ROW_H - 1 - BAND_H) * dpr);
+		for (let k = 0; k < painter.n; k++) {
+			const i = painter.index[k];
+			const color = i >= f.start[1] && i < f.start[2] && bands.get(f.names[f.name[i]]);
+			if (!color) continue;
+			const x = Math.max(0, Math.round(painter.x[k] * dpr));
+			const right = Math.round((painter.x[k] + painter.w[k] - 1) * dpr);
+			ctx.fillStyle = color;
+			ctx.fillRect(x, y, Math.min(this.canvas.width, right) - x, Math.round(BAND_H * dpr));
+			this.drawnBands.push([f.names[f.name[i]], color]);
 		}
 	}
 

@@ -11,6 +11,8 @@ export interface CardProps {
 	flame: Flame;
 	node: number;
 	unit: string;
+	/** Whether zooming reads what was folded. */
+	reads?: boolean;
 	/** The anchor: a point, or the upper and lower edge of a frame. */
 	x: number;
 	y: number;
@@ -65,7 +67,7 @@ function DoubleRow(props: {
 	);
 }
 
-const judged = (points: number) => (points >= 0.005 ? "worse" : points <= -0.005 ? "better" : "");
+const judged = (points: number) => (points >= 0.005 ? "more" : points <= -0.005 ? "less" : "");
 
 function Double({ flame: f, node, unit }: CardProps) {
 	const { base, next, baseTotal, nextTotal } = f.diff!;
@@ -99,7 +101,7 @@ function Double({ flame: f, node, unit }: CardProps) {
 		<table class="diff">
 			<thead>
 				<tr>
-					<th />
+					<td />
 					<th>Base</th>
 					<th>New</th>
 					<th>Change</th>
@@ -155,7 +157,10 @@ export function Card(props: CardProps) {
 		>
 			<div class="card-name">{name}</div>
 			{folded ? (
-				<div class="faint">Nodes below the node limit, folded into one.</div>
+				<div class="faint">
+					Nodes below the node limit, folded into one.
+					{props.reads && " Zooming in reads them."}
+				</div>
 			) : unnamedOf(name) ? (
 				<Nameless name={name} />
 			) : (

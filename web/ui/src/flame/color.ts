@@ -1,7 +1,7 @@
 // Colours of the flame graph. A package has the same hue in every graph and on every machine; all
 // hues have the same lightness (OKLCH), so that no package stands out.
 import { unnamedOf } from "../shared/symbols";
-import { fileOf, type Flame, FOLDED, hashName, shareChange } from "./layout";
+import { comparable, costChange, fileOf, type Flame, FOLDED, hashName } from "./layout";
 import type { FlameLook } from "./look";
 import { packageOf } from "./names";
 import type { Matches } from "./search";
@@ -48,6 +48,21 @@ export interface Palette {
 	heat: string[];
 }
 
+const HUE_STEP = 137.508; // the golden angle: neighbours in the list differ most
+
+/** The colour of the line of rank `i`; -1: of what has none of its own. */
+export function seriesColor(i: number, theme: "light" | "dark"): string {
+	if (i < 0) return theme === "dark" ? "rgb(125,135,150)" : "rgb(140,149,162)";
+	const hue = (38 + i * HUE_STEP) % 360;
+	return css(theme === "dark" ? oklch(0.76, 0.125, hue) : oklch(0.6, 0.145, hue));
+}
+
+/** Orange and blue: also those who do not tell red from green tell them apart. */
+const MORE_HUE = 58;
+const LESS_HUE = 252;
+/** Relative changes below this are no change. */
+const UNCHANGED = 0.05;
+
 const HUES = 30;
 const SHADES = 3;
 const DIFF_STEPS = 12;
@@ -72,8 +87,10 @@ const THEME = {
 		textDim: "#5f6773",
 		outline: "#11151c",
 		diffL: 0.9,
-		up: 0.7,
-		down: 0.76,
+		up: 0.74,
+		upC: 0.155,
+		down: 0.7,
+		downC: 0.125,
 	},
 	dark: {
 		l: 0.475,
@@ -90,8 +107,10 @@ const THEME = {
 		textDim: "#9aa2b0",
 		outline: "#ffffff",
 		diffL: 0.37,
-		up: 0.53,
+		up: 0.54,
+		upC: 0.125,
 		down: 0.52,
+		downC: 0.13,
 	},
 };
 
@@ -100,7 +119,7 @@ export function makePalette(theme: "light" | "dark"): Palette {
 	const shades = (l: number, c: number, h: number) =>
 		Array.from({ length: SHADES }, (_, s) => css(oklch(l + (s - 1) * t.shade, c, h)));
 	const mix = (k: number): string => {
-		const end = k > 0 ? oklchLab(t.up, 0.165, 27) : oklchLab(t.down, 0.13, 150);
+		const end = k > 0 ? oklchLab(t.up, t.upC, MORE_HUE) : oklchLab(t.down, t.downC, LESS_HUE);
 		const w = Math.abs(k);
 		return css(oklab(t.diffL + (end[0] - t.diffL) * w, end[1] * w, end[2] * w));
 	};
@@ -164,11 +183,12 @@ export function fileColors(f: Flame, p: Palette): string[] {
 }
 
 function diffStep(change: number): number {
-	const k = Math.sign(change) * Math.sqrt(Math.abs(Math.max(-1, Math.min(1, change))));
+	const size = Math.min(1, Math.abs(change));
+	const k = size < UNCHANGED ? 0 : Math.sign(change) * Math.sqrt(size);
 	return Math.round(k * DIFF_STEPS) + DIFF_STEPS;
 }
 
-/** The colour of a change of share in -1..1; small changes already show. */
+/** The colour of a change in -1..1; small changes already show. */
 export function diffColor(change: number, p: Palette): string {
 	return p.diff[diffStep(change)];
 }
@@ -210,7 +230,7 @@ export function unnamedFlags(names: string[]): Uint8Array | null {
 /** The pixel of every name. */
 export function namePixels(f: Flame, p: Palette, by: FlameLook["color"]): Uint32Array {
 	const colors =
-		f.diff || by === "share"
+		comparable(f) || by === "share"
 			? []
 			: by === "file"
 				? fileColors(f, p)
@@ -229,12 +249,13 @@ export function nodePixels(
 	const out = new Uint32Array(f.count);
 	const dim = pixel(p.dim);
 	const match = pixel(p.match);
-	const steps = (f.diff ? p.diff : p.heat).map((c) => pixel(c));
+	const diff = comparable(f);
+	const steps = (diff ? p.diff : p.heat).map((c) => pixel(c));
 	for (let i = 0; i < f.count; i++) {
 		const name = f.name[i];
 		if (matches && !matches.byName[name]) out[i] = dim;
-		else if (matches && !f.diff) out[i] = match;
-		else if (f.diff) out[i] = steps[diffStep(shareChange(f, i))];
+		else if (matches && !diff) out[i] = match;
+		else if (diff) out[i] = steps[diffStep(costChange(f, i))];
 		else out[i] = own.length ? own[name] : steps[heatStep(f.total[i] / f.width)];
 	}
 	return out;

@@ -17,7 +17,7 @@ export function Crumbs({
 	const path = ancestry(flame, zoomed);
 	const shown = path.length > SHOWN ? [path[0], -1, ...path.slice(2 - SHOWN)] : path;
 	return (
-		<nav class="crumbs" aria-label="Call path of the zoomed function">
+		<div class="crumbs" role="group" aria-label="Call path of the zoomed function">
 			{shown.map((n) =>
 				n < 0 ? (
 					<span key="gap" class="faint">
@@ -45,6 +45,6 @@ export function Crumbs({
 					</button>
 				</>
 			)}
-		</nav>
+		</div>
 	);
 }

@@ -29,6 +29,8 @@ export interface Flame {
 	/** A hash of the names from the root down, equal for the same call path in any answer. */
 	path: Uint32Array;
 	names: string[];
+	/** The name of nodes into which others were folded, which is no function; -1: there is none. */
+	other: number;
 	/** The width of the root, in the unit of x. */
 	width: number;
 	diff: { base: Columns; next: Columns; baseTotal: number; nextTotal: number } | null;
@@ -99,6 +101,8 @@ function linkParents(f: Flame): void {
 
 export function hashPaths(f: Flame): void {
 	const nameHash = Uint32Array.from(f.names, hashName);
+	// A function of that name may be its neighbour.
+	if (f.other >= 0) nameHash[f.other] = ~nameHash[f.other];
 	for (let i = 0; i < f.count; i++) {
 		const up = f.parent[i] < 0 ? 0x9e3779b9 : f.path[f.parent[i]];
 		let h = Math.imul(up ^ nameHash[f.name[i]], 0x85ebca6b);
@@ -125,6 +129,7 @@ export function buildFlame(fb: Flamebearer): Flame {
 		parent: new Int32Array(count),
 		path: new Uint32Array(count),
 		names: fb.names,
+		other: fb.other ?? -1,
 		width: 0,
 		diff: null,
 		before: null,
@@ -246,14 +251,33 @@ export function zoomedNode(f: Flame, zoom: string): number {
 /** The file of a function; "" if unknown. */
 export const fileOf = (f: Flame, name: number): string => f.files[f.nameFiles[name] ?? 0] ?? "";
 
-export const pathId = (f: Flame, i: number): string => f.path[i].toString(16).padStart(8, "0");
+const hex = (hash: number): string => hash.toString(16).padStart(8, "0");
+export const pathId = (f: Flame, i: number): string => hex(f.path[i]);
+
+/** The same for the graph as it was before it was rearranged: of several nodes the first. */
+export function pathIdBefore(f: Flame, i: number): string {
+	const at = f.before ? f.before.at.indexOf(i) : -1;
+	return at < 0 ? pathId(f, i) : hex(f.before!.path[at]);
+}
 export const nameOf = (f: Flame, i: number): string => f.names[f.name[i]];
 
-/** Change of a node's share of its side, -1 (vanished) .. 1 (new), relative to the larger. */
-export function shareChange(f: Flame, i: number): number {
-	if (!f.diff) return 0;
-	const b = f.diff.baseTotal > 0 ? f.diff.base.total[i] / f.diff.baseTotal : 0;
-	const n = f.diff.nextTotal > 0 ? f.diff.next.total[i] / f.diff.nextTotal : 0;
-	const larger = Math.max(b, n);
-	return larger > 0 ? (n - b) / larger : 0;
+/** Whether a difference has costs on both sides; else there is nothing to compare. */
+export const comparable = (f: Flame): boolean =>
+	f.diff !== null && f.diff.baseTotal > 0 && f.diff.nextTotal > 0;
+
+/** A change of less than this part of the larger total fades to "no change". */
+const SMALL = 0.005;
+
+/**
+ * Change of a node's cost, -1 (vanished) .. 1 (new), relative to the larger side. Both sides have the
+ * same total where the difference is normalized, so there it is the change of the share.
+ */
+export function costChange(f: Flame, i: number): number {
+	if (!f.diff || !comparable(f)) return 0;
+	const { base, next, baseTotal, nextTotal } = f.diff;
+	const change = next.total[i] - base.total[i];
+	const larger = Math.max(base.total[i], next.total[i]);
+	if (larger <= 0) return 0;
+	const weight = Math.abs(change) / (SMALL * Math.max(baseTotal, nextTotal));
+	return (change / larger) * Math.min(1, weight);
 }

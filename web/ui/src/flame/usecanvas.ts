@@ -41,6 +41,7 @@ export function useFlameCanvas(at: Elements, debugName: string): CanvasRef {
 			framesDrawn: canvas.current!.framesDrawn,
 			zoomed: at.graph.current!.dataset.zoomed ?? "",
 			nodes: canvas.current!.drawnNodes(),
+			bands: canvas.current!.drawnBands,
 		}));
 		return () => publish(debugName, null);
 	}, [debugName]);
@@ -81,11 +82,12 @@ export interface Drawn {
 	selected: number;
 	matches: Matches | null;
 	look: FlameLook;
+	bands: Map<string, string> | null;
 }
 
 /** Passes the content to the canvas; calls `redrawn` when the graph is another one. */
 export function useDrawing(at: Elements, canvas: CanvasRef, v: Drawn, redrawn: () => void): void {
-	const { flame, zoomed, selected, matches, look } = v;
+	const { flame, zoomed, selected, matches, look, bands } = v;
 	const mounted = useRef<Flame | null>(null);
 	useLayoutEffect(() => canvas.current!.setLook(look), [look.color, look.orientation]);
 	useLayoutEffect(() => {
@@ -100,6 +102,7 @@ export function useDrawing(at: Elements, canvas: CanvasRef, v: Drawn, redrawn: (
 		at.graph.current!.dataset.zoomed = nameOf(flame, zoomed) ?? "";
 	}, [flame, zoomed]);
 	useEffect(() => canvas.current!.setMatches(matches), [matches, flame]);
+	useEffect(() => canvas.current!.setBands(bands), [bands]);
 	useEffect(() => canvas.current!.setMarks(-1, selected), [selected, flame]);
 }
 

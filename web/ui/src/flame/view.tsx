@@ -12,7 +12,7 @@ import {
 	findPath,
 	type Flame,
 	nameOf,
-	pathId,
+	pathIdBefore,
 	type WidthMode,
 	zoomedNode,
 } from "./layout";
@@ -38,6 +38,8 @@ export interface FlameViewProps {
 	/** The path hash of the zoomed node, in hex; "" for the root. */
 	zoom: string;
 	widthMode: WidthMode;
+	/** Colours below the frames of the first level, by name: those of groups. */
+	bands?: Map<string, string> | null;
 	onZoom(path: string): void;
 	onPick(name: string): void;
 	look: FlameLook;
@@ -45,6 +47,8 @@ export interface FlameViewProps {
 	onLook?(look: FlameLook): void;
 	/** More entries for the menu of a right click. */
 	actions?: FlameAction[];
+	/** Whether zooming reads what was folded. */
+	reads?: boolean;
 	/** Its name in window.__epi; "flame" if not given. */
 	debugName?: string;
 	/** Shown at the right of the breadcrumbs. */
@@ -58,12 +62,14 @@ export interface FlameViewProps {
 function Cards({
 	flame,
 	unit,
+	reads,
 	selected,
 	bind,
 	canvas,
 }: {
 	flame: Flame;
 	unit: string;
+	reads?: boolean;
 	/** -1 for none. */
 	selected: number;
 	bind: { current: SetHover };
@@ -73,11 +79,11 @@ function Cards({
 	const [hover, setHover] = useState<Hover | null>(null);
 	bind.current = setHover;
 	useLayoutEffect(() => canvas.current?.addTime(performance.now() - began));
-	if (hover && hover.node < flame.count) return <Card flame={flame} unit={unit} {...hover} />;
+	if (hover && hover.node < flame.count) return <Card {...{ flame, unit, reads }} {...hover} />;
 	if (selected < 0 || selected >= flame.count || !canvas.current) return null;
 	const p = canvas.current.placeOnPage(selected);
 	return (
-		<Card flame={flame} unit={unit} node={selected} x={p.x} y={p.y + ROW_H} top={p.y} />
+		<Card {...{ flame, unit, reads }} node={selected} x={p.x} y={p.y + ROW_H} top={p.y} />
 	);
 }
 
@@ -154,14 +160,15 @@ export function FlameView(props: FlameViewProps) {
 	const [menu, setMenu] = useState<Hover | null>(null);
 	const setHover = useRef<SetHover>(() => {});
 	const onScroll = useScroll(at, canvas, flame, look.orientation);
-	useDrawing(at, canvas, { flame, zoomed, selected, matches, look }, () => {
+	const bands = props.bands ?? null;
+	useDrawing(at, canvas, { flame, zoomed, selected, matches, look, bands }, () => {
 		setHover.current(null);
 		setMenu(null);
 	});
 	usePublishedNames(flame, debugName);
 	const unnamed = useUnnamed(flame);
 	const zoomTo = useCallback(
-		(i: number) => onZoom(i > 0 ? pathId(flame, i) : ""),
+		(i: number) => onZoom(i > 0 ? pathIdBefore(flame, i) : ""),
 		[flame, onZoom],
 	);
 	const on = useInput({
@@ -201,6 +208,7 @@ export function FlameView(props: FlameViewProps) {
 			)}
 			<Cards
 				{...{ flame, unit, canvas }}
+				reads={props.reads}
 				selected={menu ? -1 : selected}
 				bind={setHover}
 			/>

@@ -47,6 +47,7 @@ export function fleetTypes(all: ProfileType[]): FleetTypes {
 	return { cpu, memory: short(memory), tasks: short(tasks), kinds: kinds.map(short) };
 }
 
+const LEVELS = ["memory", "tasks"] as const;
 const SPARK_POINTS = 4; // a sparkline takes every fourth point of a chart
 
 export interface FleetTimes {
@@ -69,18 +70,20 @@ export function fleetQuestions(by: string, types: FleetTypes, times: FleetTimes)
 	const out: Ask[] = [];
 	const ask = (key: string, title: string, query: string, args: Args = span, name = "query") =>
 		out.push({ key, title, name, args: { query, ...args } });
+	const steps = { start: trimMs(grid.start), end: trimMs(grid.end), step: String(step) };
+	const overTime = (key: string, title: string, query: string) =>
+		ask(`${key} over time`, `${title} over time`, query, steps, "query_range");
 	if (types.cpu) {
-		ask(
-			"cores",
-			"CPU over time",
-			`total(merge by (${by}) (rate(cpu[${formatDuration(step)}])))`,
-			{ start: trimMs(grid.start), end: trimMs(grid.end), step: String(step) },
-			"query_range",
-		);
+		overTime("cores", "CPU", `total(merge by (${by}) (rate(cpu[${formatDuration(step)}])))`);
 		ask("top", "top functions", `top(1, merge by (${by}) (cpu))`);
 	}
-	if (types.memory) ask("memory", "memory", `total(merge by (${by}) (${types.memory}))`);
-	if (types.tasks) ask("tasks", types.tasks, `total(merge by (${by}) (${types.tasks}))`);
+	for (const level of LEVELS) {
+		const type = types[level];
+		if (!type) continue;
+		const title = level === "memory" ? level : type;
+		ask(level, title, `total(merge by (${by}) (${type}))`);
+		overTime(level, title, `total(merge by (${by}) (${type}[${formatDuration(step)}]))`);
+	}
 	const at = { time: trimMs(w.end) };
 	ask("up", "targets that are up", `sum by (${by}) (up)`, at);
 	ask("targets", "targets", `count by (${by}) (up)`, at);
@@ -100,10 +103,12 @@ export interface ServiceRow {
 	service: string;
 	/** Mean CPU over the time that has profiles; null if there are none. */
 	cores: number | null;
-	/** Per step of the grid: a number, null for a gap, undefined where the line is drawn across. */
+	/** CPU per step of the grid: a number, null for a gap, undefined where the line is drawn across. */
 	spark: Column;
 	memory: number | null;
+	memorySpark: Column;
 	tasks: number | null;
+	tasksSpark: Column;
 	profiles: number | null;
 	top: TopRow | null;
 	up: number | null;
@@ -200,18 +205,24 @@ export function fleetRows(
 		cores: null,
 		spark: [],
 		memory: null,
+		memorySpark: [],
 		tasks: null,
+		tasksSpark: [],
 		profiles: null,
 		top: null,
 		up: null,
 		targets: null,
 		firing: firing && 0,
 	});
-	const matrix = (answers.cores as { result?: MatrixElement[] } | undefined)?.result ?? [];
-	for (const m of matrix) {
+	const overTime = (key: string) =>
+		(answers[`${key} over time`] as { result?: MatrixElement[] } | undefined)?.result ?? [];
+	for (const m of overTime("cores")) {
 		const { spark, mean } = onGrid(m, times, unit.factor);
 		Object.assign(rows.of(m.metric), { spark, cores: mean });
 	}
+	for (const level of LEVELS)
+		for (const m of overTime(level))
+			rows.of(m.metric)[`${level}Spark`] = onGrid(m, times, 1).spark;
 	for (const e of (answers.top as { result?: TopElement[] } | undefined)?.result ?? [])
 		rows.of(e.metric).top = e.rows[0] ?? null;
 	for (const key of ["memory", "tasks", "up", "targets"] as const) rows.put(answers[key], key);

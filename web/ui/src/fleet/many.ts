@@ -2,6 +2,8 @@
 // others, and running ones can be cancelled.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { type ApiError, call } from "../shared/api";
+import { useAgain } from "../shared/hooks";
+import { outages, unreachable } from "../shared/outage";
 import type { Ask } from "./fleet";
 
 export interface Many {
@@ -38,6 +40,7 @@ export function useMany(
 	asks: Ask[],
 ): Many & { cancel(): void } {
 	const [state, set] = useState<Many>(NOTHING);
+	const [round, setRound] = useState(0);
 	const abort = useRef<AbortController | null>(null);
 	useEffect(() => {
 		if (key === null) return;
@@ -61,15 +64,19 @@ export function useMany(
 		};
 		for (const a of asks)
 			call<unknown>(a.name, a.args, own.signal).then(
-				({ data, warnings }) =>
+				({ data, warnings }) => {
+					outages.answered();
 					settle(a.key, (s) => ({
 						data: { ...s.data, [a.key]: data },
 						warnings: { ...s.warnings, [a.key]: warnings },
-					})),
+					}));
+				},
 				(error) => settle(a.key, (s) => ({ errors: { ...s.errors, [a.key]: error } })),
 			);
 		return () => own.abort();
-	}, [key]);
+	}, [key, round]);
+	const lost = Object.values(state.errors).find(unreachable) ?? null;
+	useAgain(state.waiting.length ? null : lost, () => setRound((n) => n + 1));
 	const cancel = () => {
 		abort.current?.abort();
 		set((s) => ({ ...s, waiting: [], since: null }));

@@ -4,6 +4,7 @@ import type { ApiError } from "../shared/api";
 import { Segmented, TextFilter } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
+import { Scroll } from "../shared/layout";
 import { QueryError } from "../shared/notices";
 import { Paged } from "../shared/paged";
 import { listParam, openAtFirst, type Pool } from "./targets";
@@ -101,7 +102,7 @@ export function PagedTable<T>(props: {
 	return (
 		<Paged items={props.items} what={props.what}>
 			{(items) => (
-				<div class="scroll-x">
+				<Scroll label={props.what}>
 					<table class={`plain ${props.kind}`}>
 						<colgroup>
 							{props.columns.map((c) => (
@@ -119,7 +120,7 @@ export function PagedTable<T>(props: {
 						</thead>
 						<tbody>{items.map(props.children)}</tbody>
 					</table>
-				</div>
+				</Scroll>
 			)}
 		</Paged>
 	);
@@ -149,7 +150,7 @@ export function PoolsPage<S extends string, P extends Pool<unknown>>(props: Pool
 	const { choice, filter, error } = props;
 	const pools = usePools(props.pools);
 	return (
-		<main class={props.kind}>
+		<main id="main" class={props.kind}>
 			<div class="toolbar page-bar">
 				<h1>{props.title}</h1>
 				<Segmented

@@ -1,19 +1,21 @@
 // The page Services: one row per service, with links to its profiles.
 import { useMemo, useState } from "preact/hooks";
+import type { Column as Steps } from "../chart/series";
 import { FunctionName } from "../flame/functionname";
 import { groupable } from "../query/labels";
 import { useLabelNames, useProfileTypes, useScrapeInterval } from "../query/questions";
 import { escapeRegexp } from "../query/text";
 import { type ProfileType, shortTypeName } from "../shared/api";
 import { optionsOf, Select, TextFilter } from "../shared/fields";
+import { FirstMinutePanel, useFirstMinute } from "../shared/firstminute";
 import { useInterval, useNow, useUrl } from "../shared/hooks";
-import { NothingStored } from "../shared/nothingstored";
 import { Notices, QueryError } from "../shared/notices";
+import { unreachable } from "../shared/outage";
+import { useFirstView } from "../shared/stored";
 import { type Column, Table } from "../shared/table";
 import { TimePicker } from "../shared/timepicker";
 import {
 	parseDuration,
-	rangeFromParams,
 	rangeToParams,
 	resolve,
 	type TimeRange,
@@ -30,6 +32,7 @@ import {
 	serviceQuery,
 	type ServiceRow,
 } from "./fleet";
+import { ChangesPanel } from "./changespanel";
 import { type Many, useMany } from "./many";
 import { Spark } from "./spark";
 import "./servicespage.css";
@@ -69,34 +72,57 @@ function makeLinks(by: string, cpu: string, range: TimeRange): Links {
 	};
 }
 
-const number = (
-	key: "cores" | "memory" | "tasks" | "profiles",
-	title: string,
-	hint: string,
-	cell: (v: number, r: ServiceRow) => preact.ComponentChildren,
-	max = 0,
+const serviceName = (by: string, service: string) => service || `no ${by}`;
+
+const METRIC_WIDTH = "var(--metric)";
+
+interface Metric {
+	key: "cores" | "memory" | "tasks";
+	title: string;
+	hint: string;
+	/** What it is a number of, in the profiles of this type. */
+	type: string;
+	spark(r: ServiceRow): Steps;
+	format(v: number): string;
+}
+
+/** A number, which leads to its profiles, and how it went over the window. */
+const metric = (
+	{ by, links }: Shown,
+	{ key, title, hint, type, spark, format }: Metric,
 ): Column<ServiceRow> => ({
 	key,
 	title,
-	hint,
+	hint: `${hint}. The line is from zero to the largest of each row`,
 	numeric: true,
-	width: "104px",
+	width: METRIC_WIDTH,
 	sort: (r) => r[key] ?? -1,
 	cell: (r) => {
 		const v = r[key];
-		return v === null ? DASH : cell(v, r);
+		if (v === null) return DASH;
+		const seen = spark(r).filter((p) => typeof p === "number");
+		const range = `${format(Math.min(...seen))} to ${format(Math.max(...seen))}`;
+		return (
+			<span class="metric">
+				{seen.length > 0 && <Spark values={spark(r)} label={range} />}
+				<a
+					href={links.explore(r.service, type)}
+					title="Explore its profiles"
+					aria-label={`${title} of ${serviceName(by, r.service)}: ${format(v)}`}
+				>
+					{format(v)}
+				</a>
+			</span>
+		);
 	},
-	...(max > 0 ? { bar: (r: ServiceRow) => (r[key] ?? 0) / max } : {}),
 });
-
-const serviceName = (by: string, service: string) => service || `no ${by}`;
 
 function nameColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
 	const type = cpu || memory;
 	return {
 		key: "service",
 		title: by,
-		width: "minmax(150px, 1fr)",
+		width: "var(--name)",
 		sort: (r) => r.service,
 		cell: (r) => {
 			const text = r.service || <span class="faint">{serviceName(by, r.service)}</span>;
@@ -113,7 +139,7 @@ function nameColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
 function topColumn({ cpu, links }: Shown): Column<ServiceRow> {
 	return {
 		key: "top",
-		title: "Top function",
+		title: "Hottest function",
 		hint: "The function with the largest flat CPU cost, and its share",
 		width: "minmax(220px, 1.6fr)",
 		sort: (r) => r.top?.function ?? "",
@@ -129,23 +155,6 @@ function topColumn({ cpu, links }: Shown): Column<ServiceRow> {
 			) : (
 				DASH
 			),
-	};
-}
-
-function sparkColumn({ unit }: Shown): Column<ServiceRow> {
-	return {
-		key: "spark",
-		title: "Over the window",
-		hint: "CPU step by step, from zero to the largest of each row",
-		width: "140px",
-		sort: (r) => Math.max(0, ...r.spark.map((v) => v ?? 0)),
-		cell: (r) => {
-			const seen = r.spark.filter((v) => typeof v === "number");
-			if (seen.length === 0) return DASH;
-			const least = unit.format(Math.min(...seen));
-			const most = unit.format(Math.max(...seen));
-			return <Spark values={r.spark} label={`${least} to ${most} ${unit.label}`} />;
-		},
 	};
 }
 
@@ -192,7 +201,7 @@ function goColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
 	return {
 		key: "go",
 		title: "Open",
-		width: "276px",
+		width: "184px",
 		sort: (r) => r.service,
 		cell: (r) => {
 			const of = (what: string) => `${what} of ${serviceName(by, r.service)}`;
@@ -209,7 +218,13 @@ function goColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
 						</a>
 					)}
 					{cpu && r.cores !== null && (
-						<a href={links.yesterday(r.service)}>Compare with yesterday</a>
+						<a
+							href={links.yesterday(r.service)}
+							aria-label={`Compare ${serviceName(by, r.service)} with yesterday`}
+							title="Compare with yesterday"
+						>
+							Yesterday
+						</a>
 					)}
 				</span>
 			);
@@ -217,37 +232,50 @@ function goColumn({ by, cpu, memory, links }: Shown): Column<ServiceRow> {
 	};
 }
 
-function columnsOf(shown: Shown, rows: ServiceRow[]): Column<ServiceRow>[] {
-	const { unit, tasks } = shown;
-	const most = (key: "cores" | "memory") => rows.reduce((m, r) => Math.max(m, r[key] ?? 0), 0);
+function columnsOf(shown: Shown): Column<ServiceRow>[] {
+	const { unit, cpu, memory, tasks } = shown;
 	const cores = unit.label === "cores";
 	return [
 		nameColumn(shown),
-		number(
-			"cores",
-			cores ? "Cores" : "CPU",
-			`CPU in ${unit.label}, over the time that has profiles`,
-			(v) => unit.format(v),
-			most("cores"),
-		),
-		sparkColumn(shown),
-		number(
-			"memory",
-			"Memory",
-			"Heap in use, the mean over the window, all targets together",
-			(v) => formatValue(v, "bytes"),
-			most("memory"),
-		),
-		number(
-			"tasks",
-			tasks.startsWith("thread") ? "Threads" : "Goroutines",
-			"The mean over the window, all targets together",
-			(v) => formatCount(v),
-		),
+		metric(shown, {
+			key: "cores",
+			type: cpu,
+			title: cores ? "Cores" : "CPU",
+			hint: `CPU in ${unit.label}, over the time that has profiles`,
+			spark: (r) => r.spark,
+			format: (v) => unit.format(v),
+		}),
+		metric(shown, {
+			key: "memory",
+			type: memory,
+			title: "Memory",
+			hint: "Heap in use, the mean over the window, all targets together",
+			spark: (r) => r.memorySpark,
+			format: (v) => formatValue(v, "bytes"),
+		}),
+		metric(shown, {
+			key: "tasks",
+			type: tasks,
+			title: tasks.startsWith("thread") ? "Threads" : "Goroutines",
+			hint: "The mean over the window, all targets together",
+			spark: (r) => r.tasksSpark,
+			format: (v) => formatCount(v),
+		}),
 		topColumn(shown),
-		number("profiles", "Profiles", "Stored in the window, of all types", (v) => (
-			<span title={v.toLocaleString("en")}>{formatCount(v)}</span>
-		)),
+		{
+			key: "profiles",
+			title: "Profiles",
+			hint: "Stored in the window, of all types",
+			numeric: true,
+			width: "88px",
+			sort: (r) => r.profiles ?? -1,
+			cell: (r) =>
+				r.profiles === null ? (
+					DASH
+				) : (
+					<span title={r.profiles.toLocaleString("en")}>{formatCount(r.profiles)}</span>
+				),
+		},
 		...stateColumns(shown),
 		goColumn(shown),
 	];
@@ -338,7 +366,10 @@ function useFleet(by: string, range: TimeRange, tick: number, types: ProfileType
 type Fleet = ReturnType<typeof useFleet>;
 
 function Errors({ fleet }: { fleet: Fleet }) {
-	const failed = fleet.asks.filter((a) => fleet.many.errors[a.key]);
+	const failed = fleet.asks.filter((a) => {
+		const error = fleet.many.errors[a.key];
+		return error && !unreachable(error);
+	});
 	if (failed.length === 0) return null;
 	const messages = new Map<string, string[]>();
 	for (const a of failed) {
@@ -364,7 +395,7 @@ function Warnings({ many }: { many: Many }) {
 function FleetTable({ fleet, shown, filter }: { fleet: Fleet; shown: Shown; filter: string }) {
 	const { rows, many } = fleet;
 	const { store, location } = useUrl();
-	const columns = useMemo(() => columnsOf(shown, rows), [rows, shown]);
+	const columns = useMemo(() => columnsOf(shown), [shown]);
 	const pattern = useMemo(() => (filter ? new RegExp(escapeRegexp(filter), "i") : null), [filter]);
 	if (rows.length === 0)
 		return (
@@ -393,6 +424,8 @@ function FleetTable({ fleet, shown, filter }: { fleet: Fleet; shown: Shown; filt
 	);
 }
 
+const YOUNG_REFRESH = "10s";
+
 export function Services() {
 	const { store, location } = useUrl();
 	const { params } = location;
@@ -402,12 +435,14 @@ export function Services() {
 	const failed = types.error ?? labels.error;
 	const names = labels.answer?.data ?? [];
 	const by = params.get("by") ?? (labels.answer ? defaultLabel(names) : "");
-	const range = rangeFromParams((k) => params.get(k));
-	const refresh = params.get("refresh") ?? "off";
-	useInterval(parseDuration(refresh) ?? 0, () => setTick((t) => t + 1));
-	const fleet = useFleet(by, range, tick, types.answer?.data ?? null);
-	const filter = params.get("filter") ?? "";
 	const all = types.answer?.data ?? [];
+	const first = useFirstMinute(types, true);
+	const { range, known, young } = useFirstView(params, all.length > 0);
+	// The services of a fresh server come one after the other.
+	const refresh = params.get("refresh") ?? (young ? YOUNG_REFRESH : "off");
+	useInterval(parseDuration(refresh) ?? 0, () => setTick((t) => t + 1));
+	const fleet = useFleet(by, range, tick, known && first.waiting === false ? all : null);
+	const filter = params.get("filter") ?? "";
 	const cpu = fleet.known.cpu ? shortTypeName(fleet.known.cpu, all) : "";
 	const { memory, tasks } = fleet.known;
 	const shown = useMemo(
@@ -415,7 +450,7 @@ export function Services() {
 		[by, fleet.unit, cpu, memory, tasks, JSON.stringify(range)],
 	);
 	return (
-		<main class="services-page">
+		<main id="main" class="services-page">
 			<div class="toolbar page-bar">
 				<h1>Services</h1>
 				<LabelSelect labels={names} by={by} onChange={(v) => store.patch({ by: v })} />
@@ -427,21 +462,22 @@ export function Services() {
 					range={range}
 					onChange={(r) => store.patch(rangeToParams(r))}
 					refresh={refresh}
-					onRefresh={(r) => store.patch({ refresh: r === "off" ? null : r })}
+					onRefresh={(r) => store.patch({ refresh: r })}
 				/>
 			</div>
 			{failed && <QueryError error={failed} sent="" />}
 			<Errors fleet={fleet} />
 			<Warnings many={fleet.many} />
-			{types.answer?.data.length === 0 ? (
-				<NothingStored />
+			{first.waiting ? (
+				<FirstMinutePanel first={first} />
 			) : (
-				!failed && (
+				(!failed || fleet.rows.length > 0) && (
 					<section class={fleet.many.since !== null ? "panel fleet busy" : "panel fleet"}>
 						<FleetTable fleet={fleet} shown={shown} filter={filter} />
 					</section>
 				)
 			)}
+			{!first.waiting && !failed && by && <ChangesPanel by={by} type={cpu} unit={fleet.unit} />}
 		</main>
 	);
 }

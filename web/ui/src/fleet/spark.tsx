@@ -3,7 +3,7 @@ import type { Column } from "../chart/series";
 import { SPARK_PAD as PAD, sparkPath } from "./fleet";
 import "./spark.css";
 
-const W = 120;
+const W = 64;
 const H = 20;
 
 interface SparkProps {

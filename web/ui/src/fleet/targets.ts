@@ -1,6 +1,7 @@
 // Targets by pool, for the pages Targets and Service discovery. The text that a filter searches is
 // built once per answer: thousands of targets have megabytes of labels.
-import type { Dropped, Labels, Target, Targets } from "../shared/api";
+import { quote } from "../query/text";
+import type { Dropped, Labels, MatrixElement, Target, Targets } from "../shared/api";
 import { holds, words } from "../shared/words";
 
 export interface Pool<T> {
@@ -45,27 +46,158 @@ function intoPools<T>(names: Iterable<string>, data: Targets): Map<string, Pool<
 	);
 }
 
-export interface TargetPool extends Pool<Target> {
+/** A scraped process: one address with its labels, and a target per profile. */
+export interface Process {
+	scrapePool: string;
+	address: string;
+	labels: Labels;
+	targets: Target[];
+	/** "part": some of its profiles fail. */
+	state: "up" | "down" | "part" | "unknown";
+	/** Each error once. */
+	errors: ProcessError[];
+	/** When one of its profiles was last scraped without an error, seconds; 0 if not known. */
+	lastSuccess: number;
+}
+
+export interface ProcessError {
+	text: string;
+	/** The URL of the first target with it. */
+	url: string;
+	profiles: string[];
+}
+
+function errorsOf(targets: Target[]): ProcessError[] {
+	const out = new Map<string, ProcessError>();
+	for (const t of targets) {
+		if (!t.lastError) continue;
+		const had = out.get(t.lastError);
+		if (had) had.profiles.push(t.profile);
+		else out.set(t.lastError, { text: t.lastError, url: t.scrapeUrl, profiles: [t.profile] });
+	}
+	return [...out.values()];
+}
+
+function stateOf(targets: Target[]): Process["state"] {
+	const has = (health: string) => targets.some((t) => t.health === health);
+	if (has("down")) return has("up") ? "part" : "down";
+	return has("up") ? "up" : "unknown";
+}
+
+function successOf(targets: Target[]): number {
+	const times = targets
+		.filter((t) => t.health === "up")
+		.map((t) => Date.parse(t.lastScrape) / 1000)
+		.filter((t) => t > 0);
+	return Math.max(0, ...times);
+}
+
+/** Targets by process, in the order in which they come. */
+export function processes(targets: Target[]): Process[] {
+	const byKey = new Map<string, Target[]>();
+	for (const t of targets) {
+		const key = JSON.stringify([t.scrapePool, t.discoveredLabels.__address__, t.labels]);
+		const had = byKey.get(key);
+		if (had) had.push(t);
+		else byKey.set(key, [t]);
+	}
+	return [...byKey.values()].map((of) => ({
+		scrapePool: of[0].scrapePool,
+		address: addressOf(of[0]),
+		labels: of[0].labels,
+		targets: of.sort((a, b) => (a.profile < b.profile ? -1 : 1)),
+		state: stateOf(of),
+		errors: errorsOf(of),
+		lastSuccess: successOf(of),
+	}));
+}
+
+function addressOf(t: Target): string {
+	const m = /^[a-z]+:\/\/([^/]*)/.exec(t.scrapeUrl);
+	return m?.[1] ?? t.scrapeUrl;
+}
+
+export interface ProcessPool extends Pool<Process> {
 	up: number;
 }
 
-export function targetPools(data: Targets, filter: string, health: Health): TargetPool[] {
-	const active = data.activeTargets ?? [];
-	const pools = intoPools<Target>(
-		active.map((t) => t.scrapePool),
+const searched = (p: Process): string =>
+	[
+		p.address,
+		...p.targets.map((t) => `${t.scrapeUrl}\n${t.profile}\n${t.lastError}`),
+		labelText(p.labels),
+	].join("\n");
+
+/** Counts and rows are of processes. "up" is a process of which no profile fails. */
+export function processPools(all: Process[], data: Targets, filter: string, health: Health): ProcessPool[] {
+	const pools = intoPools<Process>(
+		all.map((p) => p.scrapePool),
 		data,
-	) as Map<string, TargetPool>;
+	) as Map<string, ProcessPool>;
 	const wanted = words(filter);
 	for (const p of pools.values()) p.up = 0;
-	for (const t of active) {
-		const p = pools.get(t.scrapePool)!;
+	for (const one of all) {
+		const p = pools.get(one.scrapePool)!;
 		p.all++;
-		if (t.health === "up") p.up++;
-		if (!healthFits(health, t.health)) continue;
-		const text = () => `${t.scrapeUrl}\n${t.profile}\n${t.lastError}\n${labelText(t.labels)}`;
-		if (wanted.length === 0 || holds(textOf(t, text), wanted)) p.shown.push(t);
+		if (one.state === "up") p.up++;
+		if (!healthFits(health, one.state)) continue;
+		if (wanted.length === 0 || holds(textOf(one, () => searched(one)), wanted)) p.shown.push(one);
 	}
 	return [...pools.values()].filter((p) => p.shown.length || p.error);
+}
+
+/* ---- whether it was up ---- */
+
+export const UPTIME_S = 3600;
+export const UPTIME_STEP_S = 120;
+/** More lines than anybody looks at are not asked for. */
+const UPTIME_MAX = 300;
+
+/**
+ * The share of the scrapes that succeeded, per step; null for too many processes. Not by instance: a
+ * selector of hundreds of values is slower than all series of a job.
+ */
+export function uptimeQuery(shown: Process[]): string | null {
+	if (shown.length === 0 || shown.length > UPTIME_MAX) return null;
+	const jobs = [...new Set(shown.map((p) => p.labels.job ?? ""))];
+	const matcher = jobs.length === 1 ? `{job=${quote(jobs[0])}}` : "";
+	return `avg without (profile) (avg_over_time(up${matcher}[${UPTIME_STEP_S / 60}m]))`;
+}
+
+/** The parts of an uptime line: 1 up, 0 down, between: some profiles failed; null: not scraped. */
+export function uptimes(
+	matrix: MatrixElement[],
+	end: number,
+): Map<string, (number | null)[]> {
+	const n = UPTIME_S / UPTIME_STEP_S;
+	return new Map(
+		matrix.map(({ metric, values }) => {
+			const line: (number | null)[] = new Array(n).fill(null);
+			for (const [t, v] of values) {
+				const i = n - 1 - Math.round((end - t) / UPTIME_STEP_S);
+				if (i >= 0 && i < n) line[i] = Number(v);
+			}
+			return [labelKey(metric), line];
+		}),
+	);
+}
+
+/** Labels as a key, whatever their order. */
+export const labelKey = (labels: Labels): string =>
+	JSON.stringify(Object.entries(labels).sort(([a], [b]) => (a < b ? -1 : 1)));
+
+/** The share of the known parts in which it was up; null if nothing is known. */
+export function upShare(line: (number | null)[] | undefined): number | null {
+	const known = (line ?? []).filter((v): v is number => v !== null);
+	return known.length ? known.reduce((a, b) => a + b, 0) / known.length : null;
+}
+
+/** When the line was last up, seconds; 0 if it was not. */
+export function lastUp(line: (number | null)[] | undefined, end: number): number {
+	const known = line ?? [];
+	let i = known.length - 1;
+	while (i >= 0 && !known[i]) i--;
+	return i < 0 ? 0 : end - (UPTIME_S / UPTIME_STEP_S - 1 - i) * UPTIME_STEP_S;
 }
 
 /** A discovered target with its scraped profiles, if any. */

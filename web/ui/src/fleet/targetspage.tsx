@@ -1,31 +1,111 @@
-// The page Targets: what is scraped, its state, and how relabelling made it.
+// The page Targets: which processes are scraped, whether they answer, why not, and how relabelling made it.
 import { useMemo, useState } from "preact/hooks";
-import type { Dropped, Target, Targets } from "../shared/api";
+import type { Dropped, MatrixElement, Target, Targets } from "../shared/api";
 import { Chips } from "../shared/chips";
 import { useApi, useClock, useFlags, useInterval, useUrl } from "../shared/hooks";
 import { Paged } from "../shared/paged";
-import { formatAgo, formatNanoseconds } from "../shared/units";
+import { formatAgo, formatNanoseconds, formatPercent } from "../shared/units";
 import { oneOf } from "../shared/urlstate";
+import { causeOf } from "./causes";
 import { Count, PagedTable, PoolsPage } from "./pool";
 import { ProfileNow } from "./profilenow";
 import { Relabelling, WhyButton } from "./relabelling";
-import { type Health, targetPools } from "./targets";
+import {
+	type Health,
+	labelKey,
+	lastUp,
+	type Process,
+	type ProcessError,
+	processes,
+	processPools,
+	UPTIME_S,
+	UPTIME_STEP_S,
+	uptimeQuery,
+	uptimes,
+	upShare,
+} from "./targets";
 
 const REFRESH_S = 5;
 const COLUMNS = [
-	{ title: "Endpoint", col: "c-url" },
+	{ title: "Process", col: "c-url" },
 	{ title: "State", col: "c-state" },
-	{ title: "Labels", col: "c-labels" },
-	{ title: "Last scrape", col: "c-num", head: "num" },
-	{ title: "Duration", col: "c-num", head: "num" },
+	{ title: "Profiles" },
+	{ title: "Last hour", col: "c-uptime" },
+	{ title: "Last success", col: "c-num", head: "num" },
 	{ title: "Interval", col: "c-num", head: "num" },
 ];
 
-function State({ health }: { health: string }) {
+const STATE_WORDS = { up: "up", down: "down", part: "in part", unknown: "unknown" };
+const STATE_CLASS = { up: "up", down: "down", part: "wait", unknown: "" };
+
+function State({ of }: { of: Process }) {
+	const failing = of.targets.filter((t) => t.health === "down").length;
+	const hint = of.state === "part" ? `${failing} of ${of.targets.length} profiles fail` : undefined;
 	return (
-		<span class={`badge ${health === "up" ? "up" : health === "down" ? "down" : ""}`}>
-			{health}
+		<span class={`badge ${STATE_CLASS[of.state]}`} title={hint}>
+			{STATE_WORDS[of.state]}
 		</span>
+	);
+}
+
+/** One profile type of a process; a link to what is scraped. */
+function ProfileChip({ target: t, now }: { target: Target; now: number }) {
+	const at = Date.parse(t.lastScrape) / 1000;
+	const scraped = at > 0;
+	const hint = [
+		`${t.profile}: ${t.health}`,
+		scraped ? `scraped ${formatAgo(now - at)}` : "never scraped",
+		...(scraped ? [`took ${formatNanoseconds(t.lastScrapeDuration * 1e9)}`] : []),
+		`every ${t.scrapeInterval}`,
+		...(t.lastError ? [t.lastError] : []),
+	].join(", ");
+	return (
+		<a
+			class={`chip profile ${t.health}`}
+			href={t.scrapeUrl}
+			target="_blank"
+			rel="noreferrer"
+			title={hint}
+		>
+			{t.profile}
+			{t.health === "down" && <span class="visually-hidden"> (down)</span>}
+		</a>
+	);
+}
+
+/** Up and down over the last hour, from the numbers of `up`. */
+function Uptime({ line }: { line: (number | null)[] | undefined }) {
+	const part = upShare(line);
+	if (!line || part === null) return <span class="faint">–</span>;
+	const text = `up ${formatPercent(100 * part).replace(/\.00%/, "%")} of the last hour`;
+	return (
+		<svg class="uptime" viewBox={`0 0 ${line.length} 10`} preserveAspectRatio="none" role="img">
+			<title>{text}</title>
+			{line.map((v, i) => (
+				<rect
+					key={i}
+					class={v === null ? "none" : v >= 1 ? "up" : v > 0 ? "part" : "down"}
+					x={i}
+					width={0.8}
+					y={v === null ? 4.5 : 0}
+					height={v === null ? 1 : 10}
+				/>
+			))}
+		</svg>
+	);
+}
+
+/** An error once, whose profiles it is, and its likely cause. */
+function ErrorLine({ error, of }: { error: ProcessError; of: Process }) {
+	const cause = causeOf(error.text, error.url);
+	const some = error.profiles.length < of.targets.length;
+	const end = cause.endsWith("?") ? "" : ".";
+	return (
+		<div>
+			{some && <b>{error.profiles.join(", ")}: </b>}
+			{cause && <b>{some ? cause : cause.charAt(0).toUpperCase() + cause.slice(1)}{end} </b>}
+			<span class={cause ? "faint" : undefined}>{error.text}</span>
+		</div>
 	);
 }
 
@@ -33,49 +113,69 @@ interface RowProps {
 	now: number;
 	/** Whether the server profiles targets on demand. */
 	orders: boolean;
+	uptime: Map<string, (number | null)[]>;
+	/** The end of the uptime lines, seconds. */
+	end: number;
 }
 
-function Row({ target: t, now, orders }: RowProps & { target: Target }) {
+/** The profile that an order takes: the CPU's if it is scraped. */
+const ordered = (p: Process) => p.targets.find((t) => t.profile === "process_cpu") ?? p.targets[0];
+
+function Row({ of, now, orders, uptime, end }: RowProps & { of: Process }) {
 	const [open, setOpen] = useState(false);
-	const at = Date.parse(t.lastScrape) / 1000;
-	const scraped = Number.isFinite(at) && at > 0;
+	const line = uptime.get(labelKey(of.labels));
+	const success = of.lastSuccess || lastUp(line, end);
+	const intervals = [...new Set(of.targets.map((t) => t.scrapeInterval))];
 	return (
 		<>
 			<tr>
 				<td class="url">
-					<a href={t.scrapeUrl} target="_blank" rel="noreferrer">
-						{t.scrapeUrl}
-					</a>
-				</td>
-				<td>
-					<State health={t.health} />
-				</td>
-				<td>
-					<Chips labels={t.labels} />
+					<div>{of.address}</div>
+					<Chips labels={of.labels} />
 					<WhyButton
 						hint="Discovered labels, and how relabelling changed them"
 						open={open}
 						onOpen={setOpen}
 					/>
-					{orders && <ProfileNow target={t} />}
+					{orders && <ProfileNow target={ordered(of)} />}
 				</td>
-				<td class="num" title={t.lastScrape}>
-					{scraped ? formatAgo(now - at) : "never"}
+				<td>
+					<State of={of} />
 				</td>
-				<td class="num">{scraped ? formatNanoseconds(t.lastScrapeDuration * 1e9) : "–"}</td>
-				<td class="num">{t.scrapeInterval}</td>
+				<td>
+					<span class="chips">
+						{of.targets.map((t) => (
+							<ProfileChip key={t.scrapeUrl + t.profile} target={t} now={now} />
+						))}
+					</span>
+				</td>
+				<td>
+					<Uptime line={line} />
+				</td>
+				<td class="num" data-title="Last success">
+					{success
+						? formatAgo(now - success)
+						: of.state === "unknown"
+							? "not yet"
+							: "over 1 h ago, if ever"}
+				</td>
+				<td class="num" data-title="Interval">
+					{intervals.join(", ")}
+				</td>
 			</tr>
-			{t.lastError && (
+			{of.errors.length > 0 && (
 				<tr class="error-row">
 					<td colSpan={COLUMNS.length} class="err">
-						{t.lastError}
+						{of.errors.map((e) => (
+							<ErrorLine key={e.text} error={e} of={of} />
+						))}
 					</td>
 				</tr>
 			)}
 			{open && (
 				<tr class="discovered">
 					<td colSpan={COLUMNS.length}>
-						<Relabelling pool={t.scrapePool} labels={t.discoveredLabels} />
+						<Relabelling pool={of.scrapePool} labels={of.targets[0].discoveredLabels} />
 					</td>
 				</tr>
 			)}
@@ -83,15 +183,34 @@ function Row({ target: t, now, orders }: RowProps & { target: Target }) {
 	);
 }
 
-function TargetTable({ targets, ...rest }: RowProps & { targets: Target[] }) {
+const NO_LINES: MatrixElement[] = [];
+
+/** The uptime lines of a pool, asked again once per step. */
+function useUptime(shown: Process[]) {
+	const [end, setEnd] = useState(() => Math.floor(Date.now() / 1000));
+	useInterval(UPTIME_STEP_S / 2, () => setEnd(Math.floor(Date.now() / 1000)));
+	const query = uptimeQuery(shown);
+	const args = {
+		query: query ?? "",
+		start: String(end - UPTIME_S + UPTIME_STEP_S),
+		end: String(end),
+		step: String(UPTIME_STEP_S),
+	};
+	const { answer, key } = useApi<{ result: MatrixElement[] }>(
+		query && JSON.stringify(args),
+		"query_range",
+		args,
+	);
+	const asked = key ? Number((JSON.parse(key) as typeof args).end) : end;
+	const uptime = useMemo(() => uptimes(answer?.data.result ?? NO_LINES, asked), [answer, asked]);
+	return { uptime, end: asked };
+}
+
+function ProcessTable({ shown, ...rest }: Pick<RowProps, "now" | "orders"> & { shown: Process[] }) {
+	const lines = useUptime(shown);
 	return (
-		<PagedTable
-			kind="targets"
-			columns={COLUMNS}
-			items={targets}
-			what="profiles of targets"
-		>
-			{(t, i) => <Row key={t.scrapeUrl + i} target={t} {...rest} />}
+		<PagedTable kind="targets" columns={COLUMNS} items={shown} what="processes">
+			{(p, i) => <Row key={p.address + i} of={p} {...rest} {...lines} />}
 		</PagedTable>
 	);
 }
@@ -116,8 +235,8 @@ function DroppedRow({ target: t }: { target: Dropped }) {
 
 const HEALTHS: [Health, string, string][] = [
 	["all", "All", "All targets"],
-	["up", "Up", "The last scrape succeeded"],
-	["down", "Not up", "The last scrape failed, or there was none yet"],
+	["up", "Up", "The last scrape of each profile succeeded"],
+	["down", "Not up", "The last scrape of a profile failed, or there was none yet"],
 ];
 
 const STATES = HEALTHS.map(([v]) => v);
@@ -158,9 +277,10 @@ export function TargetsPage() {
 	const orders = flags.answer?.data["web.enable-admin-api"] === "true";
 	const state = oneOf(location.params.get("state"), STATES);
 	const filter = location.params.get("filter") ?? "";
+	const all = useMemo(() => (answer ? processes(answer.data.activeTargets ?? []) : []), [answer]);
 	const list = useMemo(
-		() => (answer ? targetPools(answer.data, filter, state) : []),
-		[answer, state, filter],
+		() => (answer ? processPools(all, answer.data, filter, state) : []),
+		[answer, all, state, filter],
 	);
 	const dropped = answer?.data.droppedTargets ?? [];
 	const droppedCount = Object.values(answer?.data.droppedTargetCounts ?? {}).reduce(
@@ -176,7 +296,8 @@ export function TargetsPage() {
 			aside={
 				<>
 					<span class="faint">
-						{(answer?.data.activeTargets?.length ?? 0).toLocaleString("en")} active,{" "}
+						{all.length.toLocaleString("en")} processes,{" "}
+						{(answer?.data.activeTargets?.length ?? 0).toLocaleString("en")} profiles,{" "}
 						{Math.max(droppedCount, dropped.length).toLocaleString("en")} dropped
 					</span>
 					<a href="service-discovery">Service discovery</a>
@@ -187,7 +308,7 @@ export function TargetsPage() {
 			counts={(p) => (
 				<Count some={p.up} all={p.all} word="up" mark={p.up === p.all ? "up" : "down"} />
 			)}
-			table={(p) => <TargetTable targets={p.shown} now={now} orders={orders} />}
+			table={(p) => <ProcessTable shown={p.shown} now={now} orders={orders} />}
 			empty={
 				!answer
 					? null

@@ -131,7 +131,14 @@ export function Offers({ id, offers, active, left, top, onPick }: OffersProps) {
 	const shown = offers[active];
 	return (
 		<div class="popup offers" style={{ left: `${left}px`, top: `${top}px` }}>
-			<div id={id} ref={list} role="listbox" aria-label="Completions" class="offers-list">
+			<div
+				id={id}
+				ref={list}
+				role="listbox"
+				aria-label="Completions"
+				class="offers-list"
+				tabIndex={0}
+			>
 				{offers.map((o, i) => (
 					<div
 						key={o.text}

@@ -1,18 +1,21 @@
 // Edits of a query: filters on and off, grouping, alerts. So what a view shows is always a query that
 // can be shared, alerted on, or put on a dashboard.
-import { filterKind } from "./language";
+import { formatDuration } from "../shared/timerange";
+import { argumentTypes, filterKind } from "./language";
 import { clean, flameQuery, insideTop, withWindow } from "./query";
 import {
 	bare,
 	type BinaryNode,
+	callArgument,
 	type CallNode,
 	childrenOf,
 	type Node,
+	parseSelector,
 	read,
 	wholeCall,
 } from "./read";
 import { escapeRegexp, quote, type Span, splice } from "./text";
-import { maybeProfiles } from "./types";
+import { maybeProfiles, profileSelectors } from "./types";
 
 export type Filter = "focus" | "ignore" | "hide" | "show" | "show_from" | "prune_from";
 
@@ -77,17 +80,26 @@ export function halfOf(query: string, half: "callers" | "callees", name: string)
 	return onProfiles(query, (p) => `${half}(${p}, ${patternText(exactPattern(name))})`);
 }
 
+/** The cost of frames that match all of `match`, per value of the fields and labels in `by`. */
+export function framesOf(
+	query: string,
+	cost: "flat" | "cum",
+	match: Record<string, string>,
+	by: string[],
+): string {
+	const profiles = insideTop(clean(query)) ?? query;
+	const frames = Object.entries(match).map(([field, value]) => `${field}=${quote(value)}`);
+	const fields = [...new Set(by)].join(", ");
+	return onProfiles(profiles, (p) => `${cost} by (${fields}) (${p}, {${frames.join(", ")}})`);
+}
+
 /** The cost of each line of a function, per value of `labels`. */
-export function linesOf(
+export const linesOf = (
 	query: string,
 	cost: "flat" | "cum",
 	name: string,
 	labels: string[],
-): string {
-	const by = [...labels, "filename", "line"].join(", ");
-	const profiles = insideTop(clean(query)) ?? query;
-	return onProfiles(profiles, (p) => `${cost} by (${by}) (${p}, {function=${quote(name)}})`);
-}
+): string => framesOf(query, cost, { function: name }, [...labels, "filename", "line"]);
 
 export interface ActiveFilter {
 	filter: string;
@@ -190,15 +202,21 @@ export function groupLabels(query: string): string[] {
 	return merge?.modifier?.word === "by" ? merge.modifier.labels : [];
 }
 
+/** The query with another grouping; as it is if it has none and gets none. */
+export const regrouped = (query: string, label: string): string =>
+	label || groupLabels(query).length ? groupBy(query, label) : query;
+
+/** The query without its group; a lone selector is one again. */
+export function ungrouped(query: string): string {
+	if (!groupLabels(query).length) return query;
+	const merged = groupBy(query, "");
+	const inner = callArgument(merged, "merge");
+	return inner && parseSelector(inner) ? inner : merged;
+}
+
 /* ---- alerts ---- */
 
 const ALERT_WINDOW_S = 300;
-
-/** The limit of an alert: a quarter above the present share, in two digits. */
-export function alertThreshold(shareNow: number): number {
-	const over = Math.min(0.95, Math.max(0.01, Math.abs(shareNow) * 1.25));
-	return Number(over.toPrecision(over < 0.1 ? 1 : 2));
-}
 
 /** The newer side of a difference, which is what an alert can watch. */
 function newerSide(text: string, n: Node): string {
@@ -213,18 +231,88 @@ function newerSide(text: string, n: Node): string {
 	return textOf(text, n);
 }
 
-/** An expression that fires while the share of a function and its callees is above `over`. */
-export function alertOn(query: string, name: string, over = 0.1): string {
+/** The selectors that stand where a function takes a window: `rate(cpu[5m])`. */
+function windowedIn(n: Node): Set<Node> {
+	const out = new Set(childrenOf(n).flatMap((c) => [...windowedIn(c)]));
+	if (n.type === "call")
+		n.args.forEach((a, i) => {
+			if (argumentTypes(n.name, i).includes("window")) out.add(bare(a));
+		});
+	return out;
+}
+
+/** The profiles as a cost per second, over the windows of the query, else those of an alert. */
+function perSecond(text: string): string {
+	const { tree } = read(text);
+	if (!tree) return text;
+	const windowed = windowedIn(tree);
+	const window = `[${formatDuration(ALERT_WINDOW_S)}]`;
+	return splice(
+		text,
+		profileSelectors(tree)
+			.filter((s) => !windowed.has(s))
+			.map((s) => {
+				const own = s.range === null ? window : text.slice(s.head, s.ranged);
+				const all = text.slice(s.start, s.head) + own + text.slice(s.ranged, s.end);
+				return { start: s.start, end: s.end, insert: `rate(${all})` };
+			}),
+	);
+}
+
+/** ` / 1e9` if amounts are told in nanoseconds: an alert on CPU time is in cores. */
+const inSeconds = (type: string): string =>
+	type.endsWith(":delta") && type.split(":")[2] === "nanoseconds" ? " / 1e9" : "";
+
+/**
+ * What an alert compares with its limit: the cost of a function and its callees, or of all for the
+ * name null. Amounts are told per second. If the type is not known, it is a share, or the total of a
+ * window. Queries that give costs are taken as they are.
+ */
+export function alertOn(query: string, name: string | null, type: string): string {
 	const q = clean(query);
 	const all = flameQuery(insideTop(q) ?? q);
 	const { tree } = read(all);
-	if (!tree || !maybeProfiles(tree)) return query;
+	if (!tree || !maybeProfiles(tree)) return q;
 	const profiles = newerSide(all, tree);
 	const per = groupLabels(profiles).length
 		? profiles
 		: grouped(profiles, read(profiles).tree!, "by (job)");
-	const windowed = withWindow(per, ALERT_WINDOW_S, 0);
-	return `cum_share(${windowed}, {function=${quote(name)}}) > ${over}`;
+	const frames = name === null ? "" : `, {function=${quote(name)}}`;
+	const windowed = () => withWindow(per, ALERT_WINDOW_S, 0);
+	if (!type && name !== null) return `cum_share(${windowed()}${frames})`;
+	const measured = type.endsWith(":delta") ? perSecond(per) : windowed();
+	return `${name === null ? "total" : "cum"}(${measured}${frames})${inSeconds(type)}`;
+}
+
+/** The expression as a share, or a share as a cost of profiles of `type`; null if it is neither. */
+export function alertAs(expr: string, of: "share" | "cost", type: string): string | null {
+	const q = clean(expr);
+	const { tree } = read(q);
+	const side = tree?.type === "binary" && tree.op.name === "/" ? bare(tree.lhs) : tree;
+	if (side?.type !== "call" || side.args.length !== 2) return null;
+	if (side.name !== "cum" && side.name !== "cum_share") return null;
+	const [profiles, frames] = argsOf(q, side);
+	if (of === "share") return `cum_share(${profiles}, ${frames})`;
+	const measured = type.endsWith(":delta") ? perSecond(profiles) : profiles;
+	return `cum(${measured}, ${frames})${inSeconds(type)}`;
+}
+
+/** Takes `> 5` off the end of an expression: what is compared, and the limit; else all of it. */
+export function splitLimit(expr: string): { expr: string; over: string | null } {
+	const q = clean(expr);
+	const { tree } = read(q);
+	if (tree?.type !== "binary" || tree.op.name !== ">" || tree.modified) return { expr: q, over: null };
+	const over = textOf(q, tree.rhs);
+	if (tree.rhs.type !== "number" || !Number.isFinite(Number(over))) return { expr: q, over: null };
+	return { expr: textOf(q, tree.lhs), over };
+}
+
+/** The expression of the rule. */
+export function overLimit(expr: string, over: string): string {
+	const q = clean(expr);
+	const { tree } = read(q);
+	const apart = tree?.type === "binary" && !"+-*/%^".includes(tree.op.name);
+	return `${apart ? `(${q})` : q} > ${over}`;
 }
 
 /* ---- significance ---- */
@@ -249,6 +337,13 @@ function sidesOf(n: Node | null): [Node, Node] | null {
 		return [n.args[0], n.args[1]];
 	const minus = n && minusIn(n);
 	return minus && !minus.modified ? [minus.lhs, minus.rhs] : null;
+}
+
+/** The base of a difference, as text; null if the query is none. */
+export function baseOf(query: string): string | null {
+	const q = clean(query);
+	const sides = sidesOf(read(q).tree);
+	return sides && textOf(q, sides[1]);
 }
 
 /**

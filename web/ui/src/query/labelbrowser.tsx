@@ -183,7 +183,7 @@ export function LabelBrowser(props: LabelsProps) {
 			}}
 		>
 			<div class="label-head">
-				<h3>Labels</h3>
+				<h2>Labels</h2>
 				<span class="faint">
 					of {selectors.length ? <code>{selectors.join(", ")}</code> : "all series"} in
 					this window

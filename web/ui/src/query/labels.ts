@@ -73,6 +73,10 @@ export function pickValue(query: string, label: string, value: string, also: boo
 	return onSelectors(query, (s) => asking(s, label, values));
 }
 
+/** Makes every selector ask for these values of a label. */
+export const pickValues = (query: string, label: string, values: string[]): string =>
+	onSelectors(query, (s) => asking(s, label, values));
+
 /** The labels that `by` can name: without quotes, only identifiers can be written. */
 export const groupable = (labels: string[]): string[] =>
 	labels.filter((l) => /^(?!__)[A-Za-z_]\w*$/.test(l));

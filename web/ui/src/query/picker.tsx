@@ -93,7 +93,9 @@ export function Combo(props: ComboProps) {
 				value={text}
 				placeholder={placeholder}
 				aria-label={label}
+				role="combobox"
 				aria-autocomplete="list"
+				aria-expanded={open && shown.length > 0}
 				aria-controls={open && shown.length > 0 ? id : undefined}
 				aria-activedescendant={open && at >= 0 && at < shown.length ? `${id}-${at}` : undefined}
 				spellcheck={false}

@@ -112,6 +112,26 @@ export function withWindow(text: string, seconds: number, offsetSeconds: number)
 	);
 }
 
+/**
+ * The last, or the largest, profile of each series in a window instead of the mean; null if a
+ * selector has a window of its own, which says what is taken.
+ */
+export function levelQuery(text: string, of: "last" | "max", seconds: number): string | null {
+	const t = clean(text);
+	const { tree } = read(t);
+	const selectors = tree ? profileSelectors(tree) : [];
+	if (selectors.length === 0 || selectors.some((s) => s.range !== null)) return null;
+	const window = `[${formatDuration(seconds)}]`;
+	return splice(
+		t,
+		selectors.map((s) => ({
+			start: s.start,
+			end: s.end,
+			insert: `${of}_over_time(${t.slice(s.start, s.head)}${window}${t.slice(s.ranged, s.end)})`,
+		})),
+	);
+}
+
 /** Sets one equality matcher in every selector of a query. */
 export function withMatcher(text: string, label: string, value: string): string {
 	const t = text.trim();

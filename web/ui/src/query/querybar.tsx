@@ -1,4 +1,5 @@
 // The query as text: edited, checked while one types, formatted and run.
+import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ApiError, call } from "../shared/api";
 import { IconPlay } from "../shared/icons";
@@ -17,6 +18,10 @@ export interface QueryBarProps {
 	/** The error of `query` itself. */
 	error?: ApiError | null;
 	onRun(query: string): void;
+	/** Called with each text that is typed; there is no button to run it then. */
+	onText?(text: string): void;
+	/** Buttons before the one that runs the query. */
+	children?: ComponentChildren;
 }
 
 const CHECK_MS = 400; // after the last key
@@ -100,7 +105,10 @@ export function QueryBar(props: QueryBarProps) {
 				error={own ? (props.error ?? check.error) : check.error}
 				tell={!(own && props.error)}
 				area={area}
-				onText={setText}
+				onText={(t) => {
+					setText(t);
+					props.onText?.(t);
+				}}
 				onRun={onRun}
 				onFormat={format}
 			/>
@@ -113,9 +121,12 @@ export function QueryBar(props: QueryBarProps) {
 			>
 				Format
 			</button>
-			<button type="submit" class="primary run">
-				{loading ? <span class="spinner" /> : <IconPlay />}Run
-			</button>
+			{props.children}
+			{!props.onText && (
+				<button type="submit" class="primary run">
+					{loading ? <span class="spinner" /> : <IconPlay />}Run
+				</button>
+			)}
 		</form>
 	);
 }

@@ -209,11 +209,9 @@ export function QueryInput(props: QueryInputProps) {
 					ref={area}
 					rows={Math.min(LINES_MAX, text.split("\n").length)}
 					value={text}
-					role="combobox"
 					aria-label={props.label}
 					aria-autocomplete="list"
 					aria-haspopup="listbox"
-					aria-expanded={open}
 					aria-controls={open ? `${id}-list` : undefined}
 					aria-activedescendant={
 						open && list.active >= 0 ? `${id}-list-${list.active}` : undefined

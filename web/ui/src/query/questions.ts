@@ -59,9 +59,13 @@ export function useProfileTypes(): Loaded<ProfileType[]> {
 	return useApi<ProfileType[]>("types", "profile_types");
 }
 
+export function useActiveTargets(on = true): Loaded<Targets> {
+	return useApi<Targets>(on ? "targets" : null, "targets", { state: "active" });
+}
+
 /** The scrape interval; steps of charts are multiples of it. */
 export function useScrapeInterval(): number | null {
-	const { answer, error } = useApi<Targets>("targets", "targets", { state: "active" });
+	const { answer, error } = useActiveTargets();
 	return useMemo(() => {
 		if (error) return 15;
 		if (!answer) return null;

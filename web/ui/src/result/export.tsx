@@ -4,16 +4,17 @@ import { useState } from "preact/hooks";
 import { PALETTES } from "../flame/color";
 import { type Frame, measurer, type Picture, toPng, toSvg } from "../flame/picture";
 import type { Times } from "../query/questions";
-import { apiUrl } from "../shared/api";
+import { apiUrl, callBlob, needsFiles, type ProfileElement } from "../shared/api";
 import { useOutside } from "../shared/hooks";
 import { IconDown, IconDownload } from "../shared/icons";
 import { currentTheme } from "../shared/theme";
+import { savedName } from "./savedname";
 import "./export.css";
 
-const FORMATS: { format: string; hint: string; file?: string }[] = [
-	{ format: "pprof", hint: "for go tool pprof", file: "profile.pb.gz" },
-	{ format: "folded", hint: "one stack per line", file: "profile.folded.txt" },
-	{ format: "speedscope", hint: "for speedscope.app", file: "profile.speedscope.json" },
+const FORMATS: { format: string; hint: string; suffix?: string }[] = [
+	{ format: "pprof", hint: "for go tool pprof", suffix: "pb.gz" },
+	{ format: "folded", hint: "one stack per line", suffix: "folded.txt" },
+	{ format: "speedscope", hint: "for speedscope.app", suffix: "speedscope.json" },
 	{ format: "text", hint: "as pprof -top" },
 ];
 /** The width if there is no flame graph on the page. */
@@ -43,18 +44,19 @@ function frameOf(from: Element | null): Frame {
 function PictureItems(props: {
 	picture: Picture;
 	about: string;
+	name(suffix: string): string;
 	from(): Element | null;
 	onFailed(message: string): void;
 }) {
-	const { picture, about, from, onFailed } = props;
+	const { picture, about, name, from, onFailed } = props;
 	const svg = () =>
 		save(
 			new Blob([toSvg(picture, frameOf(from()), about)], { type: "image/svg+xml" }),
-			"flame.svg",
+			name("svg"),
 		);
 	const png = async () => {
 		const blob = await toPng(picture, frameOf(from()));
-		if (blob) save(blob, "flame.png");
+		if (blob) save(blob, name("png"));
 		else onFailed("The picture is too large for this browser. Zoom in, or save it as SVG.");
 	};
 	return (
@@ -72,18 +74,27 @@ function PictureItems(props: {
 export interface ExportProps {
 	query: string;
 	times: Times;
+	elements: ProfileElement[];
 	/** The flame graph on the screen, if there is one. */
 	picture?: Picture | null;
 }
 
-export function ExportMenu({ query, times, picture }: ExportProps) {
+export function ExportMenu({ query, times, elements, picture }: ExportProps) {
 	const [open, setOpen] = useState(false);
 	const [failed, setFailed] = useState("");
 	const ref = useOutside(open || failed !== "", () => {
 		setOpen(false);
 		setFailed("");
 	});
-	const href = (format: string) => apiUrl("query", { query, ...times, format });
+	const asked = (format: string) => ({ query, ...times, format });
+	const carries = needsFiles({ query });
+	/** A link cannot carry the files that the query names. */
+	const fetchOne = (format: string, suffix: string) =>
+		callBlob("query", asked(format)).then(
+			(blob) => save(blob, name(suffix)),
+			(e: Error) => setFailed(e.message),
+		);
+	const name = (suffix: string) => savedName(query, times, elements, suffix);
 	const about = [query, ...Object.entries(times).map(([k, v]) => `${k} ${v}`)].join("\n");
 	return (
 		<div
@@ -107,19 +118,30 @@ export function ExportMenu({ query, times, picture }: ExportProps) {
 			</button>
 			{open && (
 				<div class="popup menu-items export-items" onClick={() => setOpen(false)}>
-					{FORMATS.map(({ format, hint, file }) => (
-						<a
-							key={format}
-							href={href(format)}
-							{...(file ? { download: file } : { target: "_blank", rel: "noreferrer" })}
-						>
-							{format} <span class="faint">{hint}</span>
-						</a>
-					))}
+					{FORMATS.map(({ format, hint, suffix }) =>
+						carries ? (
+							<button
+								key={format}
+								type="button"
+								onClick={() => void fetchOne(format, suffix ?? "txt")}
+							>
+								{format} <span class="faint">{hint}</span>
+							</button>
+						) : (
+							<a
+								key={format}
+								href={apiUrl("query", asked(format))}
+								{...(suffix ? { download: name(suffix) } : { target: "_blank", rel: "noreferrer" })}
+							>
+								{format} <span class="faint">{hint}</span>
+							</a>
+						),
+					)}
 					{picture && (
 						<PictureItems
 							picture={picture}
 							about={about}
+							name={name}
 							from={() => ref.current}
 							onFailed={setFailed}
 						/>

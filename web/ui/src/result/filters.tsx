@@ -6,7 +6,6 @@ import { shortName } from "../flame/names";
 import {
 	type ActiveFilter,
 	activeFilters,
-	alertOn,
 	type Filter,
 	removeFilter,
 	wrapFilter,
@@ -98,15 +97,3 @@ export function queryActions(
 }
 
 export const isFolded = (name: string): boolean => name === FOLDED;
-
-/** The parameters of Explore for an alert on a function, evaluated at `at` as a rule would be. */
-export function alertParams(
-	query: string,
-	name: string,
-	over: number,
-	at: string | undefined,
-): URLSearchParams {
-	const out = new URLSearchParams({ query: alertOn(query, name, over) });
-	if (at) out.set("at", at);
-	return out;
-}

@@ -1,5 +1,16 @@
-// The elements of a grouped answer as one tree, whose first level are the values of the labels.
-import { type Flamebearer, formatLabels, type Labels, type ProfileElement } from "../shared/api";
+// The elements of a grouped answer: as one tree, whose first level are the values of the labels, and as
+// groups with their colours and shares.
+import { seriesColor } from "../flame/color";
+import {
+	type Flamebearer,
+	formatLabels,
+	type Labels,
+	labelsAmong,
+	metricKey,
+	type ProfileElement,
+	tellingLabels,
+} from "../shared/api";
+import { share } from "../shared/units";
 import { withFiles } from "./files";
 
 /** The name of an element: the value of its only label, else all its labels. */
@@ -18,6 +29,8 @@ const GROUP = { single: 4, double: 7 };
 /** Adds a tree below another's levels, to the right of what is there. */
 class Combined {
 	names: string[] = ["total"];
+	/** The name of folded nodes, which is no function's. */
+	other = -1;
 	levels: number[][] = [];
 	private byName = new Map<string, number>();
 	/** The end of each side of each level so far. */
@@ -34,6 +47,11 @@ class Combined {
 		return i;
 	}
 
+	private otherIndex(name: string): number {
+		if (this.other < 0) this.other = this.names.push(name) - 1;
+		return this.other;
+	}
+
 	/** One node at x per side; each side is `[x, total, self]`. */
 	node(level: number, sides: number[][], name: number): void {
 		const row = (this.levels[level] ??= []);
@@ -47,7 +65,9 @@ class Combined {
 
 	/** A whole tree, its root under `title` on the first level, at `offsets` per side. */
 	tree(fb: Flamebearer, title: string, offsets: number[]): void {
-		const map = fb.names.map((name, i) => (i === 0 ? 0 : this.nameIndex(name)));
+		const map = fb.names.map((name, i) =>
+			i === 0 ? 0 : i === fb.other ? this.otherIndex(name) : this.nameIndex(name),
+		);
 		fb.levels.forEach((row, l) => {
 			const ends = offsets.slice();
 			for (let k = 0; k < row.length; k += this.group) {
@@ -95,6 +115,7 @@ export function combineFlames(parts: { title: string; flame: Flamebearer }[]): F
 		format,
 		names: out.names,
 		levels: out.levels,
+		...(out.other < 0 ? {} : { other: out.other }),
 		numTicks: sums.reduce((a, b) => a + b, 0),
 		maxSelf: parts.reduce((m, p) => Math.max(m, p.flame.maxSelf), 0),
 		...(format === "double" ? { leftTicks: sums[0], rightTicks: sums[1] } : {}),
@@ -123,4 +144,47 @@ export function together(elements: ProfileElement[]): ProfileElement {
 			: {}),
 		flamebearer,
 	};
+}
+
+/* ---- colours and shares ---- */
+
+/** Colours of groups by their labels, as the chart has them. */
+export type GroupColors = Map<string, string>;
+
+export interface Group {
+	/** Its place in the answer. */
+	index: number;
+	name: string;
+	title: string;
+	color: string;
+	element: ProfileElement;
+	/** 0..100; null in a difference, and where costs cancel out. */
+	share: number | null;
+}
+
+/** The groups, the greatest first. Without a chart each rank has its colour. */
+export function groupsOf(
+	elements: ProfileElement[],
+	colors: GroupColors | undefined,
+	theme: "light" | "dark",
+): Group[] {
+	const telling = tellingLabels(elements.map((e) => e.metric));
+	const costs = elements.map((e) => e.cost);
+	const all = costs.every((c) => c >= 0) ? costs.reduce((a, b) => a + b, 0) : 0;
+	const diff = elements[0]?.flamebearer.format === "double";
+	return elements
+		.map((element, index) => ({ element, index }))
+		.sort((a, b) => Math.abs(b.element.cost) - Math.abs(a.element.cost) || a.index - b.index)
+		.map(({ element, index }, rank) => ({
+			element,
+			index,
+			name: labelsAmong(element.metric, telling),
+			title: Object.entries(element.metric)
+				.map(([k, v]) => `${k}="${v}"`)
+				.join(", "),
+			color: colors?.size
+				? (colors.get(metricKey(element.metric)) ?? seriesColor(-1, theme))
+				: seriesColor(rank, theme),
+			share: !diff && all > 0 ? share(element.cost, all) : null,
+		}));
 }

@@ -7,7 +7,7 @@ import { type Labels, resolveType } from "../shared/api";
 import { type Loaded, useApi, useUrl } from "../shared/hooks";
 import { Notices, QueryError } from "../shared/notices";
 import { Progress } from "../shared/progress";
-import { formatClock, formatDuration, trimMs, type Window } from "../shared/timerange";
+import { formatDuration, formatSpan, trimMs, type Window } from "../shared/timerange";
 import { patchParams } from "../shared/urlstate";
 import { DEFAULT_NODES, Results } from "./results";
 
@@ -78,10 +78,7 @@ function Graph({ loaded, ...rest }: ReturnType<typeof useGraph>) {
 }
 
 function span(w: Window): string {
-	return (
-		`${formatClock(w.start)} – ${formatClock(w.end).slice(11)} · ` +
-		formatDuration(Math.round(w.end - w.start))
-	);
+	return `${formatSpan(w)} · ${formatDuration(Math.round(w.end - w.start))}`;
 }
 
 function NothingMeasured() {

@@ -4,14 +4,18 @@ import { lookPatch } from "../flame/look";
 import { shortName } from "../flame/names";
 import { FlameView } from "../flame/view";
 import { groupBy } from "../query/edit";
+import { GroupBy } from "../query/groupby";
 import { hasFilter } from "../query/query";
 import { optionsOf, Segmented, Select } from "../shared/fields";
 import { IconX } from "../shared/icons";
+import { Narrow } from "../shared/layout";
 import { QueryError } from "../shared/notices";
 import { nothingCounted } from "../shared/units";
+import { openSource } from "../source/source";
+import { SourceView } from "../source/view";
 import { ExportMenu } from "./export";
 import { labelNames } from "./group";
-import { GroupBy } from "./groupby";
+import { GroupLegend } from "./grouplegend";
 import { Outline } from "./outline";
 import { DEFAULT_NODES, NODE_LIMITS } from "./results";
 import { Sandwich } from "./sandwich";
@@ -20,7 +24,9 @@ import { type Significance, SignificanceNotes } from "./significance";
 import { DiffLegend, ElementSelect, SearchBox, Summary } from "./toolbar";
 import { TopTable } from "./toptable";
 import { selectedName, UnnamedNote } from "./unnamednote";
+import { VerdictPanel } from "./verdictpanel";
 import {
+	type Bases,
 	type ProfileProps,
 	type ProfileState,
 	TABLE_ROWS,
@@ -71,11 +77,14 @@ function Picked({ pick, onPick }: { pick: string; onPick(name: string): void }) 
 
 function TablePart(props: {
 	top: Top;
+	bases: Bases | null;
 	significance: Significance | null;
 	diff: boolean;
 	filter: RegExp | null;
 	pick: string;
 	onOpen(name: string): void;
+	onAlert(name: string): void;
+	onSource(name: string): void;
 	/** Given if a flame graph is beside it. */
 	onPick?(name: string): void;
 }) {
@@ -93,8 +102,11 @@ function TablePart(props: {
 					filter={props.filter}
 					picked={props.pick}
 					onOpen={props.onOpen}
+					onAlert={props.onAlert}
+					onSource={props.onSource}
 					onPick={props.onPick}
 					changes={significance?.changes}
+					bases={props.bases}
 				/>
 			) : (
 				<div class="empty">
@@ -125,9 +137,11 @@ function Toolbar({ props, of }: Part) {
 		<div class="toolbar">
 			<Segmented
 				label="View"
-				value={fn ? ("" as View) : of.view}
+				value={fn || of.src ? ("" as View) : of.view}
 				options={VIEWS}
-				onChange={(v) => patch({ view: v === "both" ? null : v, fn: null })}
+				onChange={(v) =>
+					patch({ view: v === "both" ? null : v, fn: null, ...openSource("") })
+				}
 			/>
 			<ElementSelect
 				elements={elements}
@@ -135,7 +149,6 @@ function Toolbar({ props, of }: Part) {
 				all={of.all}
 				onChange={(el) => patch({ el, zoom: null })}
 			/>
-			{edit && <GroupBy query={props.edited?.[0] ?? query} edit={edit} />}
 			<SearchBox
 				text={of.searched.text}
 				error={of.searched.error}
@@ -144,11 +157,16 @@ function Toolbar({ props, of }: Part) {
 				onChange={of.onSearch}
 			/>
 			{of.pick && <Picked pick={of.pick} onPick={of.onPick} />}
-			<span class="spacer" />
-			<Summary element={element} answer={answer} flame={flame} />
-			<NodesSelect params={params} patch={patch} />
-			{props.fixed && <ShareButton fixed={props.fixed} />}
-			<ExportMenu query={query} times={times} picture={picture} />
+			<Narrow name="More">
+				{edit && props.grouping && (
+					<GroupBy query={props.edited?.[0] ?? query} onChange={edit} />
+				)}
+				<span class="spacer" />
+				<Summary element={element} answer={answer} flame={flame} />
+				<NodesSelect params={params} patch={patch} />
+				{props.fixed && <ShareButton fixed={props.fixed} />}
+				<ExportMenu {...{ query, times, elements, picture }} />
+			</Narrow>
 		</div>
 	);
 }
@@ -176,11 +194,14 @@ function Views({ props, of }: Part) {
 			{of.tabled && (
 				<TablePart
 					top={of.top}
+					bases={of.bases}
 					significance={of.significance}
 					diff={diff}
 					filter={of.searched.pattern}
 					pick={pick}
 					onOpen={of.onOpen}
+					onAlert={of.onAlert}
+					onSource={of.onSource}
 					onPick={view === "both" ? onPick : undefined}
 				/>
 			)}
@@ -191,10 +212,21 @@ function Views({ props, of }: Part) {
 				<FlameView
 					{...{ flame, unit, matches, zoom, widthMode, onPick }}
 					onZoom={of.onZoom}
+					bands={of.bands}
+					reads
 					look={of.look}
 					onLook={(look) => props.patch(lookPatch(look))}
 					actions={of.actions}
-					tools={diff && <WidthTools props={props} of={of} />}
+					tools={
+						<>
+							{of.part?.reading && (
+								<span class="faint" role="status">
+									Reading this part…
+								</span>
+							)}
+							{diff && <WidthTools props={props} of={of} />}
+						</>
+					}
 				/>
 			)}
 		</div>
@@ -215,7 +247,22 @@ function Between({ props, of }: Part) {
 			pattern={of.searched.pattern}
 			actions={of.actions.filter((a) => a.run !== onOpen)}
 			onMove={onOpen}
+			onLine={(file, line) => of.onSource(fn, file, line)}
 			onClose={() => patch({ fn: null })}
+		/>
+	);
+}
+
+/** The file of the function named by `src`. */
+function Source({ props, of }: Part) {
+	const { query, times, asked, params, patch, elements } = props;
+	const { src: fn, element, all } = of;
+	return (
+		<SourceView
+			{...{ fn, times, asked, element, params, patch }}
+			query={all ? groupBy(query, "") : query}
+			labels={all ? [] : labelNames(elements)}
+			onFunction={(name) => patch({ fn: name, ...openSource("") })}
 		/>
 	);
 }
@@ -231,10 +278,22 @@ function whyIdle(query: string, { element, diff }: ProfileState): string {
 export function ProfileResult(props: ProfileProps) {
 	const of = useProfile(props);
 	const { idle, broken } = of;
-	return (
+	const result = (
 		<section class={props.loading ? "panel results busy" : "panel results"}>
 			<Toolbar props={props} of={of} />
+			<GroupLegend
+				groups={of.groups}
+				shown={of.all ? -1 : of.index}
+				onChange={(el) => props.patch({ el, zoom: null })}
+			/>
 			{broken && <div class="notice error">{broken}</div>}
+			{of.part?.error && <QueryError error={of.part.error} sent={props.query} />}
+			{of.part?.changed && (
+				<div class="notice" role="status">
+					The profiles are others than when this graph was read, so the zoomed part is not
+					shown in full. Run the query again.
+				</div>
+			)}
 			<UnnamedNote
 				name={selectedName(of)}
 				infos={props.answer.infos}
@@ -242,11 +301,27 @@ export function ProfileResult(props: ProfileProps) {
 			/>
 			{idle ? (
 				<div class="empty">{whyIdle(props.query, of)}</div>
+			) : of.src ? (
+				<Source props={props} of={of} />
 			) : of.fn ? (
 				<Between props={props} of={of} />
 			) : (
 				<Views props={props} of={of} />
 			)}
 		</section>
+	);
+	// Compare shows the verdict above its charts.
+	if (!of.diff || props.significance !== undefined) return result;
+	return (
+		<>
+			<VerdictPanel
+				element={of.element}
+				significance={of.significance}
+				seconds={0}
+				onOpen={of.onOpen}
+				onAlert={of.onAlert}
+			/>
+			{result}
+		</>
 	);
 }

@@ -6,8 +6,10 @@ import type { Answer, QueryData, TopElement } from "../shared/api";
 import { formatValue } from "../shared/units";
 import type { Patch } from "../shared/urlstate";
 import { type Edit, FilterChips } from "./filters";
+import type { GroupColors } from "./group";
 import { ProfileResult } from "./profileresult";
 import { ShareButton } from "./share";
+import type { Significance } from "./significance";
 import { ElementSelect, SearchBox, useSearch } from "./toolbar";
 import { CostTable, TopTable } from "./toptable";
 
@@ -30,6 +32,12 @@ export interface ResultsProps {
 	edit?: Edit;
 	/** The queries that `edit` changes; their filters are shown. */
 	edited?: string[];
+	/** The verdict on a difference that the page shows itself; undefined: the result asks for it. */
+	significance?: Significance | null;
+	/** Colours of groups, if a chart above has them. */
+	colors?: GroupColors;
+	/** Whether Group by is in the toolbar; else it is above. */
+	grouping?: boolean;
 	/** The changes of the address that make it show this forever. */
 	fixed?: Patch;
 }
@@ -103,7 +111,9 @@ function CostResult({
  * The answered question. While a newer one is running, the older answer stays, and so must all
  * questions that depend on it.
  */
-function useAnswered(props: ResultsProps): Pick<ResultsProps, "query" | "times" | "asked"> {
+export function useAnswered(
+	props: Pick<ResultsProps, "query" | "times" | "asked" | "answered">,
+): Pick<ResultsProps, "query" | "times" | "asked"> {
 	const { query, times, asked } = props;
 	const last = useRef({ query, times, asked });
 	if (props.answered === asked) last.current = { query, times, asked };

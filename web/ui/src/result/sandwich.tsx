@@ -59,6 +59,8 @@ export interface SandwichProps {
 	onPick(name: string): void;
 	/** Another function's sandwich. */
 	onMove(fn: string): void;
+	/** A line of the function, in its file. */
+	onLine(file: string, line: number): void;
 	onClose(): void;
 }
 
@@ -304,6 +306,7 @@ function LineTable({ props, diff }: { props: SandwichProps; diff: boolean }) {
 						rows={lines}
 						rowKey={(l) => `${l.file}:${l.line}`}
 						initialSort="-cum"
+						onPick={(l) => props.onLine(l.file, l.line)}
 						debugName="lines"
 					/>
 				</div>

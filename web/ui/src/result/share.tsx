@@ -1,7 +1,8 @@
-// A link to what is shown: the address with absolute times. Nothing is stored.
+// A link to what is shown: the address with absolute times, and with the zone if that is UTC. Nothing is stored.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { useOutside, useUrl } from "../shared/hooks";
 import { IconLink } from "../shared/icons";
+import { isUtc } from "../shared/timerange";
 import { type Patch, patchParams } from "../shared/urlstate";
 import "./share.css";
 
@@ -38,7 +39,7 @@ export function ShareButton({ fixed }: { fixed: Patch }) {
 	const share = () => {
 		if (state === "shown") return setState("");
 		const { path, params } = store.get();
-		const made = window.location.origin + store.href(path, patchParams(params, fixed));
+		const made = window.location.origin + store.href(path, patchParams(params, { ...fixed, tz: isUtc() ? "utc" : null }));
 		setLink(made);
 		const clipboard = window.isSecureContext ? navigator.clipboard : undefined;
 		if (!clipboard) return setState("shown");

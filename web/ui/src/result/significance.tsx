@@ -24,13 +24,13 @@ function vectorOf(data: QueryData | undefined): VectorElement[] {
 /** null if the question cannot be asked: for levels, filtered or grouped profiles. */
 export function useSignificance(
 	props: { query: string; times: Times; asked: string },
-	element: ProfileElement,
+	element: ProfileElement | undefined,
 	wanted: boolean,
 ): Significance | null {
 	const { query, times, asked } = props;
-	const diff = element.flamebearer.format === "double";
+	const diff = element?.flamebearer.format === "double";
 	const sent =
-		wanted && diff && element.type?.endsWith(":delta")
+		wanted && diff && element?.type?.endsWith(":delta")
 			? changedQuery(query, windowOf(times))
 			: null;
 	const { answer, error, loading } = useApi<QueryData>(

@@ -10,7 +10,7 @@ import {
 	tellingLabels,
 } from "../shared/api";
 import { IconSearch, IconX } from "../shared/icons";
-import { formatPercent, formatSigned, formatValue, share } from "../shared/units";
+import { formatPercent, formatSigned, formatValue, share, trend } from "../shared/units";
 
 const SEARCH_DELAY_MS = 140;
 
@@ -121,7 +121,7 @@ export function Summary({
 					[
 						"change",
 						formatSigned(element.cost, unit),
-						element.cost > 0 ? "worse" : element.cost < 0 ? "better" : "",
+						element.cost ? trend(element.cost) : "",
 					],
 				]
 			: element.cost === element.total
@@ -192,7 +192,7 @@ export function ElementSelect({
 
 export function DiffLegend() {
 	return (
-		<span class="diff-legend" title="Colour: how a function's share of its window changed">
+		<span class="diff-legend" title="Colour: how the cost changed; grey is no change">
 			<span class="faint">less</span>
 			<i />
 			<span class="faint">more</span>

@@ -2,16 +2,19 @@
 import { useMemo } from "preact/hooks";
 import { FunctionName } from "../flame/functionname";
 import type { TopElement, TopRow, VectorElement } from "../shared/api";
-import { IconMark } from "../shared/icons";
+import { IconBell, IconCode, IconMark } from "../shared/icons";
+import { unnamedOf } from "../shared/symbols";
 import { type Column, Table } from "../shared/table";
 import {
 	formatPercent,
 	formatSigned,
 	formatValue,
 	parseSample,
-	signedPercent,
 	trend,
 } from "../shared/units";
+import { times } from "./blame";
+import { isFolded } from "./filters";
+import type { Bases } from "./useprofile";
 import { boundsOf, type Change, middleOf, rankOf, wordsOf } from "./verdict";
 
 export interface TopTableProps {
@@ -24,13 +27,24 @@ export interface TopTableProps {
 	onOpen?(name: string): void;
 	/** Highlights a function in the flame graph beside the table. */
 	onPick?(name: string): void;
+	/** Begins an alert on a function. */
+	onAlert?(name: string): void;
+	/** Shows a function's file with the cost of each line. */
+	onSource?(name: string): void;
 	/** In a difference: how each function's share changed. */
 	changes?: Map<string, Change>;
+	/** In a difference: the base's costs, null while unknown. */
+	bases?: Bases | null;
 }
 
-type Highlight = Pick<TopTableProps, "picked" | "onPick">;
+type Highlight = Pick<TopTableProps, "picked" | "onPick" | "onAlert" | "onSource">;
 
-function nameColumn({ picked, onPick }: Highlight): Column<TopRow> {
+function nameColumn({ picked, onPick, onAlert, onSource }: Highlight): Column<TopRow> {
+	/** A button in the row, which is a button of its own. */
+	const does = (run: (name: string) => void, name: string) => (e: Event) => {
+		e.stopPropagation();
+		run(name);
+	};
 	const mark = (name: string) => (
 		<button
 			type="button"
@@ -39,12 +53,33 @@ function nameColumn({ picked, onPick }: Highlight): Column<TopRow> {
 			title="Highlight in the flame graph (space bar)"
 			aria-label="Highlight in the flame graph"
 			aria-pressed={name === picked}
-			onClick={(e) => {
-				e.stopPropagation(); // the row is a button of its own
-				onPick!(name);
-			}}
+			onClick={does(onPick!, name)}
 		>
 			<IconMark />
+		</button>
+	);
+	const alert = (name: string) => (
+		<button
+			type="button"
+			class="quiet"
+			tabIndex={-1}
+			title="Alert when it costs more"
+			aria-label="Alert when it costs more"
+			onClick={does(onAlert!, name)}
+		>
+			<IconBell />
+		</button>
+	);
+	const source = (name: string) => (
+		<button
+			type="button"
+			class="quiet"
+			tabIndex={-1}
+			title="Source: lines with their cost"
+			aria-label="Source: lines with their cost"
+			onClick={does(onSource!, name)}
+		>
+			<IconCode />
 		</button>
 	);
 	return {
@@ -54,6 +89,8 @@ function nameColumn({ picked, onPick }: Highlight): Column<TopRow> {
 		cell: (r) => (
 			<span class="fn-cell">
 				<FunctionName name={r.function} />
+				{onSource && !isFolded(r.function) && !unnamedOf(r.function) && source(r.function)}
+				{onAlert && r.function && !isFolded(r.function) && alert(r.function)}
 				{onPick && mark(r.function)}
 			</span>
 		),
@@ -105,7 +142,23 @@ function diffColumns(
 	rows: TopRow[],
 	highlight: Highlight,
 	changes: Map<string, Change> | undefined,
+	bases: Bases | null,
 ): Column<TopRow>[] {
+	const baseOf = (r: TopRow): number | null =>
+		bases ? (bases.rows.get(r.function)?.flat ?? (bases.whole ? 0 : null)) : null;
+	const side = (key: string, title: string, hint: string, of: (r: TopRow, base: number) => number) => ({
+		key,
+		title,
+		hint,
+		numeric: true,
+		width: "78px",
+		sort: (r: TopRow) => of(r, baseOf(r) ?? 0),
+		cell: (r: TopRow) => {
+			const base = baseOf(r);
+			return base === null ? <span class="faint">–</span> : formatValue(of(r, base), unit);
+		},
+	});
+
 	const largest = (key: "flat" | "cum") =>
 		rows.reduce((m, r) => Math.max(m, Math.abs(r[key])), 0) || 1;
 	const value = (key: "flat" | "cum", title: string, hint: string): Column<TopRow> => {
@@ -121,25 +174,31 @@ function diffColumns(
 			bar: (r) => r[key] / most,
 		};
 	};
-	const percent = (of: "flat" | "cum", title: string): Column<TopRow> => ({
-		key: `${of}_percent`,
-		title,
-		hint: "The change in percent of the base's total",
+	const ratio = (r: TopRow): number => {
+		const base = baseOf(r);
+		return base ? (base + r.flat) / base : r.flat > 0 ? Infinity : 1;
+	};
+	const by: Column<TopRow> = {
+		key: "times",
+		title: "Times",
+		hint: "New divided by base: the cost in the function itself",
 		numeric: true,
-		width: "74px",
-		sort: (r) => signedPercent(r, of),
-		cell: (r) => (
-			<span class={trend(r[of])}>
-				{(r[of] > 0 ? "+" : "") + formatPercent(signedPercent(r, of))}
-			</span>
-		),
-	});
+		width: "64px",
+		sort: ratio,
+		cell: (r) => {
+			const base = baseOf(r);
+			return (
+				base !== null && <span class={trend(r.flat)}>{times(base, base + r.flat)}</span>
+			);
+		},
+	};
 	return [
 		nameColumn(highlight),
-		value("flat", "Δ Flat", "Change of the cost in the function itself"),
-		percent("flat", "Δ Flat %"),
-		value("cum", "Δ Cum", "Change of the cost in the function and all it calls"),
-		percent("cum", "Δ Cum %"),
+		side("base", "Base", "Cost in the function itself, in the base", (_, base) => base),
+		side("new", "New", "Cost in the function itself, in new", (r, base) => base + r.flat),
+		value("flat", "Difference", "New less base: the cost in the function itself"),
+		by,
+		value("cum", "Δ Cum", "New less base: the cost in the function and all it calls"),
 		...(changes ? [significance(changes)] : []),
 	];
 }
@@ -153,7 +212,7 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 			"that it can have moved, or that it cannot be told yet. If nothing changed, at most " +
 			"1 % of comparisons mark anything",
 		numeric: true,
-		width: "180px",
+		width: "182px",
 		sort: (r) => rankOf(changes.get(r.function)),
 		cell: (r) => {
 			const change = changes.get(r.function);
@@ -173,13 +232,14 @@ function significance(changes: Map<string, Change>): Column<TopRow> {
 }
 
 export function TopTable(props: TopTableProps) {
-	const { element, diff, filter, picked, onOpen, onPick, changes } = props;
+	const { element, diff, filter, picked, onOpen, changes, bases = null } = props;
+	const { onPick, onAlert, onSource } = props;
 	const columns = useMemo(
 		() =>
 			diff
-				? diffColumns(element.unit, element.rows, { picked, onPick }, changes)
-				: plainColumns(element.unit, { picked, onPick }),
-		[element, diff, picked, onPick, changes],
+				? diffColumns(element.unit, element.rows, { picked, onPick, onAlert, onSource }, changes, bases)
+				: plainColumns(element.unit, { picked, onPick, onAlert, onSource }),
+		[element, diff, picked, onPick, onAlert, onSource, changes, bases],
 	);
 	return (
 		<Table

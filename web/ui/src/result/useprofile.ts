@@ -1,20 +1,25 @@
 // The state of a profile result: from the address, and derived from the answer.
 import { useCallback, useEffect, useMemo } from "preact/hooks";
 import { buildFlame, type Flame, setWidthMode, type WidthMode } from "../flame/layout";
+import { zoomSteps, zoomTo } from "../flame/subtree";
 import { lookFromParams } from "../flame/look";
 import type { FlameAction } from "../flame/menu";
 import { type Matches, search, searchName } from "../flame/search";
-import { alertThreshold, groupBy } from "../query/edit";
+import { alertOn, baseOf, groupBy } from "../query/edit";
+import { hasFiles } from "../query/files";
 import { tableQuery, withMatcher } from "../query/query";
-import { type ProfileElement, type QueryData, sameLabels, type TopElement } from "../shared/api";
+import { type ProfileElement, type QueryData, sameLabels, type TopElement, type TopRow } from "../shared/api";
 import { publish } from "../shared/debug";
 import { type Loaded, useApi, useUrl } from "../shared/hooks";
-import { binariesIn } from "../shared/symbols";
+import { binariesIn, unnamedOf } from "../shared/symbols";
 import { share } from "../shared/units";
-import { oneOf } from "../shared/urlstate";
-import { alertParams, type Edit, isFolded, queryActions } from "./filters";
-import { elementName, labelNames, together } from "./group";
+import { newAlert, oneOf } from "../shared/urlstate";
+import { openSource } from "../source/source";
+import { type Edit, isFolded, queryActions } from "./filters";
+import { elementName, type Group, labelNames, together } from "./group";
+import { useGroups } from "./grouplegend";
 import type { ResultsProps } from "./results";
+import { type Parts, useParts } from "./useparts";
 import { useSignificance } from "./significance";
 import { useSearch } from "./toolbar";
 import { unnamedActions } from "./unnamednote";
@@ -31,7 +36,7 @@ export interface ProfileProps extends ResultsProps {
 }
 
 /** The element that is shown: one of the answer's, or all together. */
-function useElement({ elements, params }: ProfileProps) {
+export function useElement({ elements, params }: Pick<ProfileProps, "elements" | "params">) {
 	const all = params.get("el") === "all" && elements.length > 1;
 	const index = Math.min(elements.length - 1, Math.max(0, Number(params.get("el") ?? 0) || 0));
 	const element = useMemo(
@@ -41,17 +46,25 @@ function useElement({ elements, params }: ProfileProps) {
 	return { element, index, all };
 }
 
-function useFlame(element: ProfileElement, widthMode: WidthMode): [Flame | null, string] {
-	const [flame, broken] = useMemo((): [Flame | null, string] => {
+/** The colour of each group by the name that it has in the graph of all together. */
+function useBands(groups: Group[], all: boolean): Map<string, string> | null {
+	const key = JSON.stringify(groups.map((g) => [g.title, g.color]));
+	return useMemo(() => {
+		if (!all) return null;
+		const labels = labelNames(groups.map((g) => g.element));
+		return new Map(groups.map((g) => [elementName(g.element.metric, labels), g.color]));
+	}, [key, all]);
+}
+
+/** The graph as it was answered. */
+function useBase(element: ProfileElement): [Flame | null, string] {
+	return useMemo((): [Flame | null, string] => {
 		try {
 			return [buildFlame(element.flamebearer), ""];
 		} catch (e) {
 			return [null, (e as Error).message];
 		}
 	}, [element]);
-	// The widths change in place, so everything that reads them depends on the mode.
-	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
-	return [flame, broken];
 }
 
 function useMatches(
@@ -99,31 +112,46 @@ function useTop(props: ProfileProps, element: ProfileElement, all: boolean, want
 	return { loaded, sent, element: own ?? (tables.length === 1 ? tables[0] : undefined) };
 }
 
-/** Share 0..1 of a function and what it calls: of all, or of the new side of a difference. */
-function shareIn(flame: Flame | null, top: TopElement | undefined, name: string): number {
-	if (!flame) return 0;
-	const row = flame.diff ? undefined : top?.rows.find((r) => r.function === name);
-	if (row) return row.cum_percent / 100;
-	const seen = searchName(flame, name).byName;
-	const { total } = flame.diff?.next ?? flame;
-	const under = new Uint8Array(flame.count);
-	let sum = 0;
-	for (let i = 1; i < flame.count; i++) {
-		const above = under[flame.parent[i]];
-		under[i] = above || seen[flame.name[i]] ? 1 : 0;
-		if (under[i] && !above) sum += total[i];
-	}
-	return share(sum, flame.diff ? flame.diff.nextTotal : flame.width) / 100;
+/**
+ * The base's costs per function, so that a difference shows both sides; null while unknown. `whole`:
+ * a function that is not in it has no cost.
+ */
+export interface Bases {
+	rows: Map<string, TopRow>;
+	whole: boolean;
+}
+
+function useBases(
+	props: ProfileProps,
+	element: ProfileElement,
+	all: boolean,
+	wanted: boolean,
+): Bases | null {
+	const query = all ? groupBy(props.query, "") : props.query;
+	const side = element.flamebearer.format === "double" ? baseOf(query) : null;
+	const ask = side ? { ...props, query: side } : props;
+	const { element: base } = useTop(ask, element, false, wanted && side !== null);
+	return useMemo(
+		() =>
+			side && base
+				? {
+						rows: new Map(base.rows.map((r) => [r.function, r])),
+						whole: (base.functions ?? Infinity) <= base.rows.length,
+					}
+				: null,
+		[side, base],
+	);
 }
 
 /** The menu entries of a function, besides those of the flame graph. */
 function useActions(
 	props: ProfileProps,
 	all: boolean,
-	shareOf: (name: string) => number,
+	onAlert: (name: string) => void,
 	onOpen: (name: string) => void,
+	onSource: (name: string) => void,
 ) {
-	const { edit, query, times, elements } = props;
+	const { edit, times, elements } = props;
 	const { store } = useUrl();
 	const labels = useMemo(() => labelNames(elements), [elements]);
 	return useMemo((): FlameAction[] => {
@@ -137,21 +165,24 @@ function useActions(
 			when,
 			run: onOpen,
 		};
+		const source: FlameAction = {
+			label: "Source: lines with their cost",
+			hint: "Its file with the cost of each line beside the code",
+			when: (name, stack) => when(name, stack) && !unnamedOf(name),
+			run: onSource,
+		};
 		const alert: FlameAction = {
 			label: "Alert when it costs more",
-			hint: "Opens an expression that fires while its share is above a limit",
-			when,
-			run: (name) => {
-				const over = alertThreshold(shareOf(name));
-				store.go("explore", alertParams(query, name, over, times.end ?? times.time));
-			},
+			hint: "Its cost over the past day with a limit, and the rule as text",
+			when: (...at) => when(...at) && !hasFiles(props.query),
+			run: onAlert,
 		};
 		const own: FlameAction[] = edit
 			? [...queryActions(edit, when), ...(all ? onlyValue(edit, labels) : [])]
 			: [];
 		const symbols = unnamedActions(binariesIn(props.answer.infos), Number(times.start), store);
-		return [...symbols, sandwich, ...own, alert];
-	}, [edit, query, times.start, times.end, times.time, all, labels, shareOf, onOpen, props.answer]);
+		return [...symbols, sandwich, source, alert, ...own];
+	}, [edit, times.start, all, labels, onAlert, onOpen, onSource, props.answer, props.query]);
 }
 
 /** The menu entry of a value of a label, if the first level of the graph are such values. */
@@ -171,6 +202,10 @@ function onlyValue(edit: Edit, labels: string[]): FlameAction[] {
 	];
 }
 
+/** The last step of the zoom that is in the graph; the last of all if none is known there. */
+const shownZoom = (part: Parts | null, zoom: string): string =>
+	part?.read[part.read.length - 1]?.id ?? zoomSteps(zoom).slice(-1)[0] ?? "";
+
 export type ProfileState = ReturnType<typeof useProfile>;
 
 /** Everything that a result shows, and the functions that change it. */
@@ -182,31 +217,50 @@ export function useProfile(props: ProfileProps) {
 	const searched = useSearch(params.get("search") ?? "");
 	const pick = params.get("pick") ?? "";
 	const fn = params.get("fn") ?? "";
-	const [flame, broken] = useFlame(element, widthMode);
+	const src = params.get("src") ?? "";
+	const groups = useGroups(props.elements, props.colors);
+	const bands = useBands(groups, all);
+	const [base, broken] = useBase(element);
+	const part = useParts(props, { elements: props.elements, element, all }, base, params.get("zoom") ?? "");
+	const flame = part?.flame ?? null;
+	// The widths change in place, so everything that reads them depends on the mode.
+	useMemo(() => flame && setWidthMode(flame, widthMode), [flame, widthMode]);
 	const matches = useMatches(flame, searched.pattern, pick, widthMode);
 	const tabled = view === "both" || view === "table";
 	const top = useTop(props, element, all, tabled || fn !== "");
+	const bases = useBases(props, element, all, tabled);
 	const asked = all ? { ...props, query: groupBy(props.query, "") } : props;
-	const significance = useSignificance(asked, element, tabled && !fn);
-	const shareOf = useCallback(
-		(name: string) => shareIn(flame, top.element, name),
-		[flame, top.element],
+	const given = all ? undefined : props.significance;
+	const diff = element.flamebearer.format === "double";
+	const own = useSignificance(asked, element, given === undefined);
+	const significance = given === undefined ? own : given;
+	const onAlert = useCallback(
+		(name: string) => patch(newAlert(alertOn(props.query, name, element.type ?? ""))),
+		[patch, props.query, element.type],
 	);
 	const onOpen = useCallback((name: string) => patch({ fn: name }), [patch]);
-	const onZoom = useCallback((zoom: string) => patch({ zoom }), [patch]);
+	const onSource = useCallback(
+		(name: string, file?: string, line?: number) => patch(openSource(name, file, line)),
+		[patch],
+	);
+	const onZoom = useCallback(
+		(id: string) => patch({ zoom: part ? zoomTo(part, id) : id }),
+		[patch, part?.flame, part?.read],
+	);
 	const onSearch = useCallback((s: string) => patch({ search: s, pick: null }, true), [patch]);
 	const onPick = useCallback(
 		(name: string) => patch({ pick: name === pick ? null : name }, true),
 		[patch, pick],
 	);
 	return {
-		...{ element, index, all, view, widthMode, searched, pick, fn, flame, broken, matches },
-		...{ tabled, top, significance, onOpen, onZoom, onSearch, onPick },
+		...{ element, index, all, view, widthMode, searched, pick, fn, src, flame, broken, matches },
+		...{ groups, bands },
+		...{ tabled, top, bases, significance, diff, onAlert, onOpen, onSource, onZoom, onSearch, onPick },
 		// The view of one function has no level of labels.
-		actions: useActions(props, all && !fn, shareOf, onOpen),
-		diff: element.flamebearer.format === "double",
+		actions: useActions(props, all && !fn, onAlert, onOpen, onSource),
 		idle: element.cost === 0 && element.flamebearer.levels.length < 2,
 		look: lookFromParams(params),
-		zoom: params.get("zoom") ?? "",
+		zoom: shownZoom(part, params.get("zoom") ?? ""),
+		part,
 	};
 }

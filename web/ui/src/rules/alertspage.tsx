@@ -6,6 +6,7 @@ import { Chips } from "../shared/chips";
 import { Segmented, TextFilter } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
 import { IconDown } from "../shared/icons";
+import { Scroll } from "../shared/layout";
 import { Notices, QueryError } from "../shared/notices";
 import { PAGE, Paged } from "../shared/paged";
 import { digits, formatAgo } from "../shared/units";
@@ -153,7 +154,7 @@ function AlertTable({ group, rule, now }: { group: RuleGroup; rule: Rule; now: n
 	return (
 		<Paged items={alerts} what="alerts">
 			{(items) => (
-				<div class="scroll-x">
+				<Scroll label={`Alerts of ${rule.name}`}>
 					<table class="plain alerts">
 						<thead>
 							<tr>
@@ -161,7 +162,9 @@ function AlertTable({ group, rule, now }: { group: RuleGroup; rule: Rule; now: n
 								<th>Labels</th>
 								<th class="num c-num">Active since</th>
 								<th class="num c-num">Value</th>
-								<th class="c-links" />
+								<th class="c-links">
+									<span class="visually-hidden">Open</span>
+								</th>
 							</tr>
 						</thead>
 						<tbody>
@@ -176,7 +179,7 @@ function AlertTable({ group, rule, now }: { group: RuleGroup; rule: Rule; now: n
 							))}
 						</tbody>
 					</table>
-				</div>
+				</Scroll>
 			)}
 		</Paged>
 	);
@@ -193,7 +196,7 @@ export function AlertsPage() {
 		(r) => r.type === "alerting" && (state === "all" || stateOf(r) === state),
 	);
 	return (
-		<main class="alerts-page">
+		<main id="main" class="alerts-page">
 			<div class="toolbar page-bar">
 				<h1>Alerts</h1>
 				<Segmented

@@ -103,7 +103,9 @@ export function NoRules({ kind }: { kind: string }) {
 			</div>
 			<pre class="yaml">{EXAMPLE_CONFIG}</pre>
 			<div class="empty">A rule file is Prometheus's, over profiles:</div>
-			<pre class="yaml">{EXAMPLE_RULES}</pre>
+			<pre class="yaml" tabIndex={0}>
+				{EXAMPLE_RULES}
+			</pre>
 		</section>
 	);
 }

@@ -1,6 +1,7 @@
 // The page Rules: all groups with their rules, health and evaluation times.
 import { Segmented, TextFilter } from "../shared/fields";
 import { useUrl } from "../shared/hooks";
+import { Scroll } from "../shared/layout";
 import { Notices, QueryError } from "../shared/notices";
 import { Evaluated, GroupHead, NoRules, RuleDetails, useRules } from "./group";
 import { filterGroups, type Rule } from "./rules";
@@ -42,7 +43,7 @@ export function RulesPage() {
 	const rules = groups.flatMap((g) => g.rules);
 	const failing = rules.filter(KEEP.failing).length;
 	return (
-		<main class="rules-page">
+		<main id="main" class="rules-page">
 			<div class="toolbar page-bar">
 				<h1>Rules</h1>
 				<Segmented<Kind>
@@ -67,7 +68,7 @@ export function RulesPage() {
 			{shown.map((g) => (
 				<section key={`${g.file} ${g.name}`} class="panel group-panel">
 					<GroupHead group={g} now={now} />
-					<div class="scroll-x">
+					<Scroll label={`Rules of ${g.name}`}>
 						<table class="plain rules">
 							<thead>
 								<tr>
@@ -82,7 +83,7 @@ export function RulesPage() {
 								))}
 							</tbody>
 						</table>
-					</div>
+					</Scroll>
 				</section>
 			))}
 			{answer && groups.length === 0 && !answer.warnings.length && <NoRules kind="rules" />}

@@ -8,6 +8,8 @@ export interface Flamebearer {
 	levels: number[][];
 	numTicks: number;
 	maxSelf: number;
+	/** The name of nodes that sum up what was left out; without it nothing was. */
+	other?: number;
 	leftTicks?: number;
 	rightTicks?: number;
 	/** With files=true: distinct files, "" first; per name its file and line, 0 where unknown. */
@@ -82,6 +84,8 @@ export interface Target {
 	lastError: string;
 	lastScrape: string;
 	lastScrapeDuration: number;
+	/** When the next profile is complete; not known just after the start. */
+	nextProfile?: string;
 	health: string;
 	scrapeInterval: string;
 	scrapeTimeout: string;
@@ -125,6 +129,8 @@ export class ApiError extends Error {
 	column = 0;
 	/** The message without its place. */
 	detail: string;
+	/** When the question is asked again by itself, by performance.now(). */
+	retryAt?: number;
 
 	constructor(
 		public status: number,
@@ -156,22 +162,51 @@ export function apiUrl(name: string, args: Args = {}): string {
 
 const URL_MAX = 4000;
 
-export async function call<T>(
-	name: string,
-	args: Args = {},
-	signal?: AbortSignal,
-	post = false,
-): Promise<Answer<T>> {
-	const began = performance.now();
-	let response: Response;
-	let text: string;
+/**
+ * Profiles that were dropped on the page, by the names that queries have for them: file("NAME"). They
+ * are in this page's memory only, and go with each query that names them.
+ */
+export const droppedFiles = new Map<string, Blob>();
+
+/** Those that may be in a query: it has their names. */
+const namedFiles = (args: Args): [string, Blob][] =>
+	[...droppedFiles].filter(([name]) => String(args.query ?? "").includes(name));
+
+/** Whether a question needs more than an address: a link cannot ask it. */
+export const needsFiles = (args: Args): boolean => namedFiles(args).length > 0;
+
+function withFiles(args: Args, files: [string, Blob][]): FormData {
+	const form = new FormData();
+	for (const [k, v] of new URLSearchParams(apiUrl("", args).split("?", 2)[1])) form.append(k, v);
+	for (const [name, blob] of files) form.append("file", blob, name);
+	return form;
+}
+
+/** Where and how a question is asked: in the address, if it is short and no file goes with it. */
+function questionOf(name: string, args: Args, post: boolean): [path: string, init: RequestInit] {
 	const [path, query = ""] = apiUrl(name, args).split("?", 2);
-	const long = post || query.length > URL_MAX; // a target's labels may be longer than a URL can be
+	const files = name === "query" ? namedFiles(args) : [];
+	if (files.length) return [path, { method: "POST", body: withFiles(args, files) }];
+	if (post || query.length > URL_MAX) // a target's labels may be longer than a URL can be
+		return [path, { method: "POST", body: new URLSearchParams(query) }];
+	return [apiUrl(name, args), {}];
+}
+
+async function fetched(path: string, init: RequestInit): Promise<Response> {
 	try {
-		response = await fetch(
-			new URL(long ? path : apiUrl(name, args), document.baseURI),
-			long ? { signal, method: "POST", body: new URLSearchParams(query) } : { signal },
-		);
+		return await fetch(new URL(path, document.baseURI), init);
+	} catch (e) {
+		if ((e as Error).name === "AbortError") throw e;
+		throw new ApiError(0, "unavailable", "the server cannot be reached");
+	}
+}
+
+/** An answer in the API's envelope. */
+export async function request<T>(path: string, init: RequestInit): Promise<Answer<T>> {
+	const began = performance.now();
+	const response = await fetched(path, init);
+	let text: string;
+	try {
 		text = await response.text(); // the connection may break halfway
 	} catch (e) {
 		if ((e as Error).name === "AbortError") throw e;
@@ -208,6 +243,23 @@ export async function call<T>(
 	};
 }
 
+export function call<T>(
+	name: string,
+	args: Args = {},
+	signal?: AbortSignal,
+	post = false,
+): Promise<Answer<T>> {
+	const [path, init] = questionOf(name, args, post);
+	return request<T>(path, { ...init, signal });
+}
+
+/** The answer as a file, for formats other than JSON; their errors are text. */
+export async function callBlob(name: string, args: Args): Promise<Blob> {
+	const response = await fetched(...questionOf(name, args, false));
+	if (response.ok) return response.blob();
+	throw new ApiError(response.status, "error", (await response.text()).trim());
+}
+
 /** The labels in which the elements of a result differ, as one line. */
 export function formatLabels(metric: Labels, empty = "all"): string {
 	const pairs = Object.entries(metric).map(([k, v]) => `${k}="${v}"`);
@@ -228,6 +280,10 @@ export function labelsAmong(metric: Labels, telling: string[]): string {
 	const kept = Object.entries(metric).filter(([k]) => telling.includes(k));
 	return formatLabels(Object.fromEntries(kept), telling.length ? "no labels" : "all");
 }
+
+/** Labels as a key, without the name. */
+export const metricKey = (m: Labels): string =>
+	JSON.stringify(Object.entries(m).filter(([k]) => k !== "__name__").sort());
 
 export const sameLabels = (a: Labels, b: Labels): boolean => {
 	const ka = Object.keys(a);
@@ -250,6 +306,13 @@ export function shortTypeName(t: ProfileType, all: ProfileType[]): string {
 	const name = SHORT_NAMES[t.name] ?? t.name;
 	if (DEFAULT_SAMPLE[t.name] === t.sample_type || same.length === 1) return name;
 	return `${name}:${t.sample_type}`;
+}
+
+/** `cpu`, `memory alloc_space`: a type in full for people, without what its name alone means. */
+export function typeInWords(type: string): string {
+	const [name, sample = ""] = type.split(":");
+	const known = sample === name || DEFAULT_SAMPLE[name] === sample;
+	return [SHORT_NAMES[name] ?? name, known ? "" : sample].filter(Boolean).join(" ");
 }
 
 /** The query of a first visit: all CPU, or else the first type. */

@@ -8,8 +8,14 @@
 //   __epi.search()     {total, whole, share} of the current search, null without one
 //   __epi.table()      the rows of the top table in the order shown; of another by its name
 //   __epi.chart(name)  the chart's lines on its grid of times, its scale, and what is marked;
-//                      "chart" on Explore, "chart-base" and "chart-new" on Compare
+//                      "chart" on Explore, "chart-base" and "chart-new" on Compare, "chart-alert" in the drawer
+//   __epi.heat()       the heatmap: rows, times, shifts of rows, values (the server's; null is a gap), place of its
+//                      cells, its unit and query; frames as of the flame graph
 //   __epi.totals()     {base, new, change, factor}: what Compare says of both sides
+//   __epi.verdict()    which function the verdict on a difference names, and why
+//   __epi.strips()     {base, new, step, top}: its share per step on both sides
+//   __epi.source()     the lines of the source view: line, flat, cum, text (null: not known), own (of the function)
+//   __epi.level()      {growth, rows, points}: how a level grows, and who holds it
 // The page itself does not read it.
 
 const sources = new Map<string, () => unknown>();
@@ -33,7 +39,12 @@ export function installDebug(win: Window): void {
 		search: () => read("search"),
 		table: (name = "table") => read(name),
 		chart: (name = "chart") => read(name),
+		heat: () => read("heat"),
 		totals: () => read("totals"),
+		verdict: () => read("verdict"),
+		strips: () => read("strips"),
+		source: () => read("source"),
+		level: () => read("level"),
 	});
 	Object.defineProperty(win, "__epi", { value: hook, writable: false });
 }

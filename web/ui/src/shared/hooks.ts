@@ -9,6 +9,7 @@ import {
 	useState,
 } from "preact/hooks";
 import { type Answer, type ApiError, type Args, call } from "./api";
+import { delaySeconds, outages, unreachable } from "./outage";
 import type { Location, UrlStore } from "./urlstate";
 
 export const UrlContext = createContext<UrlStore>(null as unknown as UrlStore);
@@ -29,7 +30,10 @@ interface State<T> {
 	answer: Answer<T> | null;
 	error: ApiError | null;
 	loading: boolean;
-	/** The question that `answer` or `error` belongs to; an older one while a newer one is running. */
+	/**
+	 * The question that `answer` belongs to, else `error`; an older one while a newer one is running,
+	 * and after it has failed.
+	 */
 	key: string | null;
 	/** When the running question began, by performance.now(); null if none is running. */
 	since: number | null;
@@ -44,9 +48,24 @@ export interface Loaded<T> extends State<T> {
 	again(): void;
 }
 
+/** The server's own failure, which may pass. A query that takes too long would only do so again. */
+const retried = (e: ApiError): boolean => e.status >= 500 && e.errorType !== "timeout";
+
+/** Asks again when the server is back, or at the time that the error names. */
+export function useAgain(error: ApiError | null, again: () => void): void {
+	useEffect(() => {
+		if (!error) return;
+		if (unreachable(error)) return outages.wait(again);
+		if (error.retryAt === undefined) return;
+		const timer = setTimeout(again, error.retryAt - performance.now());
+		return () => clearTimeout(timer);
+	}, [error]);
+}
+
 /**
  * Asks the server whenever `key` changes; null asks nothing. The last answer stays until the next
- * one arrives, so that a refresh does not flicker. A newer question aborts the older one.
+ * one arrives, so that a refresh does not flicker and an error leaves what is shown. A newer
+ * question aborts the older one. If the server itself failed, the question is asked again.
  */
 export function useApi<T>(key: string | null, name: string, args: Args = {}): Loaded<T> {
 	const idle = { error: null, loading: false, since: null, cancelled: false };
@@ -60,6 +79,7 @@ export function useApi<T>(key: string | null, name: string, args: Args = {}): Lo
 	const last = useRef(args);
 	last.current = args;
 	const underWay = useRef<AbortController | null>(null);
+	const tries = useRef(0);
 	useEffect(() => {
 		if (key === null) {
 			set({ ...idle, answer: null, key });
@@ -70,10 +90,16 @@ export function useApi<T>(key: string | null, name: string, args: Args = {}): Lo
 		set((s) => ({ ...s, loading: true, since: performance.now(), cancelled: false }));
 		call<T>(name, last.current, abort.signal).then(
 			(answer) => {
-				if (!abort.signal.aborted) set({ ...idle, answer, key });
+				if (abort.signal.aborted) return;
+				outages.answered();
+				tries.current = 0;
+				set({ ...idle, answer, key });
 			},
 			(error) => {
-				if (!abort.signal.aborted) set({ ...idle, answer: null, error, key });
+				if (abort.signal.aborted) return;
+				if (!unreachable(error) && retried(error))
+					error.retryAt = performance.now() + 1000 * delaySeconds(tries.current++);
+				set((s) => ({ ...s, ...idle, error, key: s.answer ? s.key : key }));
 			},
 		);
 		return () => abort.abort();
@@ -83,6 +109,7 @@ export function useApi<T>(key: string | null, name: string, args: Args = {}): Lo
 		set((s) => (s.loading ? { ...s, ...idle, error: s.error, cancelled: true } : s));
 	}, []);
 	const again = useCallback(() => setRound((n) => n + 1), []);
+	useAgain(state.error, again);
 	return { ...state, cancel, again };
 }
 
@@ -154,6 +181,51 @@ export function useOutside(open: boolean, close: () => void) {
 		};
 	}, [open]);
 	return ref;
+}
+
+const hasFiles = (e: DragEvent): boolean => e.dataTransfer?.types.includes("Files") ?? false;
+
+/** Who takes files now: the one that came last, such as a drawer over the page. */
+const takers: object[] = [];
+
+/**
+ * Takes files dropped anywhere on the page, and says whether some are held over it. null takes none:
+ * a drop does nothing then, where the browser would leave the page for the file.
+ */
+export function useDrop(take: ((data: DataTransfer) => void) | null): boolean {
+	const [over, setOver] = useState(false);
+	const last = useRef(take);
+	last.current = take;
+	useEffect(() => {
+		const me = {};
+		takers.push(me);
+		const isMine = (e: DragEvent) => hasFiles(e) && takers.at(-1) === me;
+		const onOver = (e: DragEvent) => {
+			if (!isMine(e)) return;
+			e.preventDefault();
+			e.dataTransfer!.dropEffect = last.current ? "copy" : "none";
+			setOver(last.current !== null);
+		};
+		const onLeave = (e: DragEvent) => {
+			if (!e.relatedTarget) setOver(false); // it left the window
+		};
+		const onDrop = (e: DragEvent) => {
+			if (!isMine(e)) return;
+			e.preventDefault();
+			setOver(false);
+			last.current?.(e.dataTransfer!);
+		};
+		window.addEventListener("dragover", onOver);
+		window.addEventListener("dragleave", onLeave);
+		window.addEventListener("drop", onDrop);
+		return () => {
+			takers.splice(takers.indexOf(me), 1);
+			window.removeEventListener("dragover", onOver);
+			window.removeEventListener("dragleave", onLeave);
+			window.removeEventListener("drop", onDrop);
+		};
+	}, []);
+	return over;
 }
 
 /** The flags that the server was started with. */

@@ -34,11 +34,16 @@ export const IconSearch = icon("M7 11.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9ZM10.
 export const IconDownload = icon("M8 2.5v7.5M4.8 7.2 8 10.4l3.2-3.2M3 13.5h10");
 export const IconPlay = icon("M5 3.2v9.6L12.5 8Z");
 export const IconMenu = icon("M2.5 4.5h11M2.5 8h11M2.5 11.5h11");
+export const IconFile = icon("M4 2.5h5L12.5 6v7.5H4ZM9 2.5V6h3.5");
 export const IconSwap = icon("M3 5.5h9.5L10 3M13 10.5H3.5L6 13");
 
+export const IconBell = icon(
+	"M3.5 11.5h9c-1-1-1.3-2-1.3-4.2a3.2 3.2 0 0 0-6.4 0c0 2.2-.3 3.2-1.3 4.2ZM6.7 13.5a1.5 1.5 0 0 0 2.6 0",
+);
 export const IconMark = icon(
 	"M8 13.5a5.5 5.5 0 1 0 0-11 5.5 5.5 0 0 0 0 11ZM8 10a2 2 0 1 0 0-4 2 2 0 0 0 0 4Z",
 );
+export const IconCode = icon("M5.5 4 1.8 8l3.7 4M10.5 4l3.7 4-3.7 4");
 export const IconLink = icon(
 	"M6.5 9.5l3-3M7.2 4.6l1.3-1.3a2.9 2.9 0 0 1 4.2 4.2l-1.3 1.3" +
 		"M8.8 11.4l-1.3 1.3a2.9 2.9 0 0 1-4.2-4.2l1.3-1.3",

@@ -1,17 +1,24 @@
 // The messages beside an answer: errors, warnings and infos.
 import type { ApiError } from "./api";
+import { unreachable } from "./outage";
+import { Countdown } from "./outagebanner";
 import { buildIdParts, saysUnnamed, seenSince, symbolsUrl } from "./symbols";
 
-/** A message, and the faulty line of the query with a caret below. `sent` is the query as asked. */
+/**
+ * A message, and the faulty line of the query with a caret below. `sent` is the query as asked. That
+ * the server cannot be reached is said once, above the page.
+ */
 export function QueryError({ error, sent }: { error: ApiError; sent: string }) {
+	if (unreachable(error)) return null;
 	const line = error.line > 0 ? sent.split("\n")[error.line - 1] : undefined;
 	return (
 		<div class="notice error" role="alert">
 			<div>
-				<b>{error.errorType.replace(/_/g, " ")}</b> {error.detail}
+				<b>{error.errorType.replace(/_/g, " ")}</b> {error.detail}{" "}
+				{error.retryAt !== undefined && <Countdown at={error.retryAt} />}
 			</div>
 			{line !== undefined && (
-				<pre>
+				<pre tabIndex={0}>
 					{line}
 					{"\n"}
 					<b>{" ".repeat(Math.max(0, error.column - 1)) + "^"}</b>

@@ -1,6 +1,5 @@
 // Shows how long a slow question has taken, and lets the user cancel and repeat it.
 import { type Loaded, useNow } from "./hooks";
-import "./progress.css";
 
 const SHOWN_AFTER_MS = 1000; // quick answers need no message
 

@@ -8,7 +8,7 @@ const OVERSCAN = 8;
 const HEIGHT_AT_FIRST = 600; // until the box is measured
 
 /** Which of `count` rows are in view, and how to scroll; `box` is the ref of the scrolling element. */
-export function useRows(count: number) {
+export function useRows(count: number, rowHeight = ROW_H) {
 	const box = useRef<HTMLDivElement>(null);
 	const [top, setTop] = useState(0);
 	const [height, setHeight] = useState(HEIGHT_AT_FIRST);
@@ -21,18 +21,24 @@ export function useRows(count: number) {
 	/** Scrolls as little as possible until the row is in view. */
 	const reveal = (index: number) => {
 		const el = box.current!;
-		const y = index * ROW_H;
+		const y = index * rowHeight;
 		if (y < el.scrollTop) el.scrollTop = y;
-		const below = y + ROW_H + HEAD_H - el.clientHeight;
+		const below = y + rowHeight + HEAD_H - el.clientHeight;
 		if (below > el.scrollTop) el.scrollTop = below;
+	};
+	/** Scrolls until the row is in the middle. */
+	const center = (index: number) => {
+		const el = box.current!;
+		el.scrollTop = (index + 0.5) * rowHeight - (el.clientHeight - HEAD_H) / 2;
 	};
 	return {
 		box,
 		reveal,
-		from: Math.max(0, Math.floor(top / ROW_H) - OVERSCAN),
-		to: Math.min(count, Math.ceil((top + height) / ROW_H) + OVERSCAN),
+		center,
+		from: Math.max(0, Math.floor(top / rowHeight) - OVERSCAN),
+		to: Math.min(count, Math.ceil((top + height) / rowHeight) + OVERSCAN),
 		/** How many rows Page Down moves: one less than are in view. */
-		page: Math.max(1, Math.floor((height - HEAD_H) / ROW_H) - 1),
+		page: Math.max(1, Math.floor((height - HEAD_H) / rowHeight) - 1),
 		onScroll: (e: Event) => setTop((e.target as HTMLElement).scrollTop),
 	};
 }

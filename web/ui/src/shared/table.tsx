@@ -153,18 +153,21 @@ function Header<Row>(props: {
 				const up = sort === c.key;
 				const down = sort === `-${c.key}`;
 				return (
-					<button
+					<div
 						key={c.key}
-						type="button"
 						role="columnheader"
-						title={c.hint}
-						class={(c.numeric ? "num " : "") + (up || down ? "sorted" : "")}
 						aria-sort={up ? "ascending" : down ? "descending" : "none"}
-						onClick={() => onSort(c)}
 					>
-						{c.title}
-						<span class="arrow">{up ? "▲" : down ? "▼" : ""}</span>
-					</button>
+						<button
+							type="button"
+							title={c.hint}
+							class={(c.numeric ? "num " : "") + (up || down ? "sorted" : "")}
+							onClick={() => onSort(c)}
+						>
+							{c.title}
+							<span class="arrow">{up ? "▲" : down ? "▼" : ""}</span>
+						</button>
+					</div>
 				);
 			})}
 		</div>

@@ -1,21 +1,31 @@
-// Light or dark: as the system says, unless the user chose.
+// What the user chose once for all pages, kept in the browser's storage: light or dark (else as the
+// system says), and times in UTC (else in the zone of the browser).
 import { useEffect, useState } from "preact/hooks";
+import { setUtc } from "./timerange";
 
 export type Theme = "light" | "dark";
 const KEY = "epimetheus.theme";
 const media = window.matchMedia("(prefers-color-scheme: dark)");
 const listeners = new Set<() => void>();
 
-function stored(): Theme | null {
+function kept<T extends string>(key: string, known: readonly T[]): T | null {
 	try {
-		const v = localStorage.getItem(KEY);
-		return v === "light" || v === "dark" ? v : null;
+		const v = localStorage.getItem(key);
+		return known.find((k) => k === v) ?? null;
 	} catch {
 		return null; // storage may be blocked; the choice then lasts until the page is closed
 	}
 }
 
-let chosen = stored();
+function keep(key: string, choice: string): void {
+	try {
+		localStorage.setItem(key, choice);
+	} catch {
+		/* as above */
+	}
+}
+
+let chosen = kept<Theme>(KEY, ["light", "dark"]);
 
 export function currentTheme(): Theme {
 	return chosen ?? (media.matches ? "dark" : "light");
@@ -33,11 +43,7 @@ export function installTheme(): void {
 
 export function toggleTheme(): void {
 	chosen = currentTheme() === "dark" ? "light" : "dark";
-	try {
-		localStorage.setItem(KEY, chosen);
-	} catch {
-		/* as above */
-	}
+	keep(KEY, chosen);
 	apply();
 }
 
@@ -51,4 +57,24 @@ export function useTheme(): Theme {
 		};
 	}, []);
 	return theme;
+}
+
+const ZONE_KEY = "epimetheus.zone";
+let zone = kept(ZONE_KEY, ["utc", "local"]);
+/** A link with `tz=utc` was opened: it wins until the switch is pressed, and is not kept. */
+let linked = false;
+
+/** Shows all times in the chosen zone. `byLink`: the address has `tz=utc`. */
+export function useZone(byLink: boolean): { utc: boolean; toggle(): void } {
+	const [, redraw] = useState(0);
+	if (byLink) linked = true;
+	const utc = linked || zone === "utc";
+	setUtc(utc); // before the page below is rendered
+	const toggle = () => {
+		linked = false;
+		zone = utc ? "local" : "utc";
+		keep(ZONE_KEY, zone);
+		redraw((n) => n + 1);
+	};
+	return { utc, toggle };
 }

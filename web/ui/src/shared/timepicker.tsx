@@ -8,6 +8,7 @@ import {
 	describeRange,
 	formatDuration,
 	fromLocalInput,
+	isUtc,
 	parseDuration,
 	parseRangeText,
 	PRESETS,
@@ -16,6 +17,7 @@ import {
 	shift,
 	type TimeRange,
 	toLocalInput,
+	zoneAt,
 	zoomOut,
 } from "./timerange";
 import "./timepicker.css";
@@ -73,6 +75,7 @@ function TypedRange({ range, onChange }: PopupProps) {
 			<div id={help} class={wrong ? "worse" : "faint"} role={wrong ? "alert" : undefined}>
 				{wrong && "Not a range. "}
 				<code>3h</code>, or two times: <code>2026-01-02T15:00:00Z to now</code>
+				{`. Without a zone they are in ${isUtc() ? "UTC" : "that of this browser"}.`}
 			</div>
 		</form>
 	);
@@ -85,9 +88,9 @@ function FromTo({ range, onChange }: PopupProps) {
 	const a = fromLocalInput(from);
 	const b = fromLocalInput(to);
 	const valid = a !== null && b !== null && a < b;
-	const field = (name: string, value: string, set: (v: string) => void) => (
+	const field = (name: string, value: string, t: number | null, set: (v: string) => void) => (
 		<label>
-			{name}
+			{name} {t !== null && <span class="faint">{zoneAt(t)}</span>}
 			<input
 				type="datetime-local"
 				step="1"
@@ -103,8 +106,8 @@ function FromTo({ range, onChange }: PopupProps) {
 				if (valid) onChange(absolute(a, b));
 			}}
 		>
-			{field("From", from, setFrom)}
-			{field("To", to, setTo)}
+			{field("From", from, a, setFrom)}
+			{field("To", to, b, setTo)}
 			<button type="submit" class="primary" disabled={!valid}>
 				Apply
 			</button>

@@ -1,4 +1,5 @@
-// Time ranges: relative to now, or absolute. All times are seconds since 1970.
+// Time ranges: relative to now, or absolute; clocks in the zone that is shown. All times are seconds
+// since 1970.
 
 export type TimeRange =
 	{ kind: "relative"; seconds: number } | { kind: "absolute"; start: number; end: number };
@@ -147,8 +148,12 @@ const MULTIPLES = [
  * The step of the chart is a multiple of the scrape interval: with one scrape in some steps and two
  * in others, a flat cost would look like a saw.
  */
-export function chooseStep(window: Window, intervalSeconds: number): number {
-	const want = (window.end - window.start) / POINTS_MAX;
+export function chooseStep(
+	window: Window,
+	intervalSeconds: number,
+	pointsMax = POINTS_MAX,
+): number {
+	const want = (window.end - window.start) / pointsMax;
 	for (const m of MULTIPLES) if (m * intervalSeconds >= want) return m * intervalSeconds;
 	return Math.ceil(want / intervalSeconds) * intervalSeconds;
 }
@@ -171,59 +176,122 @@ export function alignWindow(window: Window, step: number): Window {
 	return { start, end };
 }
 
+/* ---- clocks: every time that is shown says its zone ---- */
+
+let utc = false;
+
+/** Whether times are shown and typed in UTC; else in the zone of the browser. */
+export const isUtc = (): boolean => utc;
+export function setUtc(on: boolean): void {
+	utc = on;
+}
+
+/** How many minutes a zone is ahead of UTC at `t`: the chosen one, or that of the browser. */
+const minutesAhead = (t: number, inUtc: boolean): number =>
+	inUtc ? 0 : -Math.round(new Date(t * 1000).getTimezoneOffset());
+
+/** How many seconds the zone that is shown is ahead of UTC. */
+export const secondsAhead = (t: number): number => 60 * minutesAhead(t, utc);
+
 const two = (n: number) => String(n).padStart(2, "0");
 
-export function formatClock(t: number): string {
-	const d = new Date(t * 1000);
+/** `2026-01-02 15:00:00`, so many minutes ahead of UTC. */
+function clockAhead(t: number, minutes: number): string {
+	const d = new Date((t + minutes * 60) * 1000);
 	return (
-		`${d.getFullYear()}-${two(d.getMonth() + 1)}-${two(d.getDate())} ` +
-		`${two(d.getHours())}:${two(d.getMinutes())}:${two(d.getSeconds())}`
+		`${d.getUTCFullYear()}-${two(d.getUTCMonth() + 1)}-${two(d.getUTCDate())} ` +
+		`${two(d.getUTCHours())}:${two(d.getUTCMinutes())}:${two(d.getUTCSeconds())}`
 	);
+}
+
+const clock = (t: number): string => clockAhead(t, minutesAhead(t, utc));
+
+/** The zone in which a time is shown: `UTC`, `UTC+2`, `UTC-3:30`. */
+export function zoneAt(t: number, inUtc = utc): string {
+	const minutes = minutesAhead(t, inUtc);
+	if (!minutes) return "UTC";
+	const [h, m] = [Math.floor(Math.abs(minutes) / 60), Math.abs(minutes) % 60];
+	return `UTC${minutes < 0 ? "-" : "+"}${h}${m ? ":" + two(m) : ""}`;
+}
+
+/** `2026-01-02`, in the zone that is shown. */
+export const dayOf = (t: number): string => clock(t).slice(0, 10);
+
+/** `2026-01-02 15:00:00 UTC+2` */
+export const formatClock = (t: number): string => `${clock(t)} ${zoneAt(t)}`;
+
+/** `15:00:00 UTC+2` */
+export const formatTime = (t: number): string => formatClock(t).slice(11);
+
+/** `15:00 UTC+2` */
+export const formatMinute = (t: number): string => `${clock(t).slice(11, 16)} ${zoneAt(t)}`;
+
+/** `2026-01-02 15:00:00 – 16:00:00 UTC+2`: what both times share is said once. */
+export function formatSpan({ start, end }: Window): string {
+	const from = zoneAt(start) === zoneAt(end) ? clock(start) : formatClock(start);
+	return `${from} – ${dayOf(start) === dayOf(end) ? formatTime(end) : formatClock(end)}`;
 }
 
 /** A tick of a time axis: only the part of the time that differs between ticks. */
 export function formatTick(t: number, increment: number): string {
-	const clock = formatClock(t);
-	const midnight = clock.endsWith("00:00:00");
-	if (increment >= 86400 || midnight) return clock.slice(5, 10);
-	return increment < 60 ? clock.slice(11) : clock.slice(11, 16);
+	const text = clock(t);
+	if (increment >= 86400 || text.endsWith("00:00:00")) return text.slice(5, 10);
+	return increment < 60 ? text.slice(11) : text.slice(11, 16);
 }
 
-/** The value of an `<input type="datetime-local">`. */
+/** Where the day of a time begins. */
+export function midnight(t: number): number {
+	const d = new Date(t * 1000);
+	return (utc ? d.setUTCHours(0, 0, 0, 0) : d.setHours(0, 0, 0, 0)) / 1000;
+}
+
+/** The value of an `<input type="datetime-local">`, in the zone that is shown. */
 export function toLocalInput(t: number): string {
-	return formatClock(t).replace(" ", "T");
+	return clock(t).replace(" ", "T");
 }
 
 export function fromLocalInput(value: string): number | null {
-	const t = new Date(value).getTime();
+	const t = Date.parse(utc && value ? `${value}Z` : value);
 	return Number.isFinite(t) ? t / 1000 : null;
 }
 
 export function describeRange(range: TimeRange): string {
 	if (range.kind === "relative") return `Last ${formatDuration(range.seconds)}`;
-	const a = formatClock(range.start);
-	const b = formatClock(range.end);
-	return a.slice(0, 10) === b.slice(0, 10) ? `${a} – ${b.slice(11)}` : `${a} – ${b}`;
+	return formatSpan(range);
 }
 
-/** A time as people type it: RFC 3339, the same without a zone (local), or seconds since 1970. */
-function parseTime(text: string, day: string): number | null {
-	const t = text.trim();
-	if (/^\d{9,11}(\.\d+)?$/.test(t)) return Number(t);
-	const clock = /^\d{1,2}:\d{2}(:\d{2})?$/.test(t) ? `${day} ${t.padStart(5, "0")}` : t;
-	const m =
-		/^(\d{4}-\d{2}-\d{2})(?:[T ](\d{1,2}:\d{2})(:\d{2}(?:\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2})?)?$/i.exec(
-			clock,
-		);
+/* ---- typed times ---- */
+
+const HOURS_AHEAD_MAX = 14;
+const ZONE = /\s*(?:(Z|UTC|GMT)|(?:UTC|GMT)?([+\-\u2212])(\d{1,2})(?::?(\d{2}))?)$/i;
+
+/** The zone at the end of a text, in minutes ahead of UTC, and the text before it. */
+function splitZone(text: string): { text: string; minutes: number | null } {
+	// Without a clock or a name, -02 ends a date.
+	const m = /:\d|[a-z][+\-\u2212\d:]*$/i.test(text) ? ZONE.exec(text) : null;
+	if (!m || Number(m[3] ?? 0) > HOURS_AHEAD_MAX || Number(m[4] ?? 0) > 59)
+		return { text, minutes: null };
+	const minutes = m[1] ? 0 : Number(m[3]) * 60 + Number(m[4] ?? 0);
+	return { text: text.slice(0, m.index), minutes: m[2] && m[2] !== "+" ? -minutes : minutes };
+}
+
+/** A date, a date and a clock, a clock of this day, or seconds since 1970. */
+function parseTime(text: string, minutes: number | null, day: string): number | null {
+	if (/^\d{9,11}(\.\d+)?$/.test(text)) return Number(text);
+	const alone = /^\d{1,2}:\d{2}(:\d{2})?$/.test(text);
+	const dated = alone ? `${day} ${text.padStart(5, "0")}` : text;
+	const m = /^(\d{4}-\d{2}-\d{2})(?:[T ](\d{1,2}:\d{2})(:\d{2}(?:\.\d+)?)?)?$/i.exec(dated);
 	if (!m) return null;
-	const zone = m[4] ?? "";
-	const ms = Date.parse(`${m[1]}T${(m[2] ?? "00:00").padStart(5, "0")}${m[3] ?? ":00"}${zone}`);
-	return Number.isFinite(ms) ? ms / 1000 : null;
+	const inUtc = utc || minutes !== null;
+	const written = `${m[1]}T${(m[2] ?? "00:00").padStart(5, "0")}${m[3] ?? ":00"}`;
+	const ms = Date.parse(written + (inUtc ? "Z" : ""));
+	return Number.isFinite(ms) ? ms / 1000 - (minutes ?? 0) * 60 : null;
 }
 
 /**
  * A range as people type it: `3h` or `last 3h`, else two times with "to", a slash or a dash with
- * spaces between them. The second may be a clock alone, of the first one's day, or `now`.
+ * spaces between them. The second may be a clock alone, of the first one's day, or `now`. A time
+ * without a zone has that of the other time, else the zone that is shown.
  */
 export function parseRangeText(text: string, now: number): TimeRange | null {
 	const t = text.trim();
@@ -231,10 +299,12 @@ export function parseRangeText(text: string, now: number): TimeRange | null {
 	if (seconds) return { kind: "relative", seconds };
 	const parts = t.split(/\s+to\s+|\s*\/\s*|\s+[-–—]\s+|\s*\.\.\s*/i);
 	if (parts.length !== 2) return null;
-	const start = parseTime(parts[0], formatClock(now).slice(0, 10));
+	const [a, b] = parts.map((part) => splitZone(part.trim()));
+	const [za, zb] = [a.minutes ?? b.minutes, b.minutes ?? a.minutes];
+	const dayIn = (at: number, zone: number | null) =>
+		clockAhead(at, zone ?? minutesAhead(at, utc)).slice(0, 10);
+	const start = parseTime(a.text, za, dayIn(now, za));
 	if (start === null) return null;
-	const end = /^now$/i.test(parts[1])
-		? now
-		: parseTime(parts[1], formatClock(start).slice(0, 10));
+	const end = /^now$/i.test(b.text) ? now : parseTime(b.text, zb, dayIn(start, zb));
 	return end !== null && start < end ? absolute(start, end) : null;
 }

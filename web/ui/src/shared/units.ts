@@ -118,8 +118,8 @@ export function parseSample(text: string): number {
 	return Number(text.replace(/^([+-]?)Inf$/, "$1Infinity"));
 }
 
-/** The class of a change of cost: more is worse. */
-export const trend = (v: number): string => (v > 0 ? "worse" : v < 0 ? "better" : "faint");
+/** The class of a change of cost. */
+export const trend = (v: number): string => (v > 0 ? "more" : v < 0 ? "less" : "faint");
 
 /** The message for a selection without samples; it depends on what is counted. */
 export function nothingCounted(type: string, unit: string, profiles: number): string {

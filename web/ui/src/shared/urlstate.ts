@@ -17,6 +17,15 @@ export function patchParams(params: URLSearchParams, patch: Patch): URLSearchPar
 	return out;
 }
 
+/** The parameters of the alert drawer besides `alert`, the expression that opens it on any page. */
+export const ALERT_PARAMS = ["aover", "afor", "aname", "aseverity", "alabels"] as const;
+
+/** Opens the drawer for this expression; "" closes it. */
+export const newAlert = (expr: string): Patch => ({
+	alert: expr || null,
+	...Object.fromEntries(ALERT_PARAMS.map((p) => [p, null])),
+});
+
 /** The value of a parameter, if it is one of `all`; else the first of them. */
 export const oneOf = <T extends string>(text: string | null, all: readonly T[]): T =>
 	all.find((v) => v === text) ?? all[0];

@@ -119,7 +119,7 @@ function useHasBucket(at: string): boolean {
 export function StatusFrame({ at, children }: { at: string; children: ComponentChildren }) {
 	const hasBucket = useHasBucket(at);
 	return (
-		<main class="status-page">
+		<main id="main" class="status-page">
 			<div class="toolbar page-bar">
 				<h1>Status</h1>
 				<nav class="segmented" aria-label="Status pages">

@@ -87,7 +87,11 @@ export function ConfigPage() {
 				title="Configuration in force"
 				name="config"
 				tools={(d: { yaml: string }) => <CopyButton text={d.yaml} />}
-				render={(d: { yaml: string }) => <pre class="yaml">{d.yaml}</pre>}
+				render={(d: { yaml: string }) => (
+					<pre class="yaml" tabIndex={0}>
+						{d.yaml}
+					</pre>
+				)}
 			/>
 		</StatusFrame>
 	);

@@ -1,5 +1,6 @@
 // The page TSDB: head, disk, labels with the most series, windows and blocks.
 import { useApi, useFlags } from "../shared/hooks";
+import { Scroll } from "../shared/layout";
 import { formatClock, formatDuration } from "../shared/timerange";
 import { formatBytes } from "../shared/units";
 import { type Json, Pairs, Section, StatusFrame, useStatus } from "./frame";
@@ -44,7 +45,7 @@ function Losses({ losses }: { losses: Loss[] }) {
 					Queries say so until <code>epitool tsdb repair --accept</code>
 				</span>
 			</div>
-			<div class="scroll-x">
+			<Scroll label="Losses">
 				<table class="plain losses">
 					<thead>
 						<tr>
@@ -71,7 +72,7 @@ function Losses({ losses }: { losses: Loss[] }) {
 						))}
 					</tbody>
 				</table>
-			</div>
+			</Scroll>
 		</section>
 	);
 }
@@ -79,7 +80,7 @@ function Losses({ losses }: { losses: Loss[] }) {
 function Blocks({ blocks }: { blocks: Block[] }) {
 	const latest = blocks.slice().sort((a, b) => b.maxTime - a.maxTime);
 	return (
-		<div class="scroll-x">
+		<Scroll label="Windows and blocks">
 			<table class="plain blocks">
 				<thead>
 					<tr>
@@ -122,7 +123,7 @@ function Blocks({ blocks }: { blocks: Block[] }) {
 					))}
 				</tbody>
 			</table>
-		</div>
+		</Scroll>
 	);
 }
 

@@ -1,6 +1,7 @@
 // Files dropped or chosen, sent to the server, and what came of each.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Copyable } from "../shared/copybutton";
+import { useDrop } from "../shared/hooks";
 import { IconX } from "../shared/icons";
 import { symbolsUrl, uploadCommand } from "../shared/symbols";
 import { formatBytes, formatPercent, share } from "../shared/units";
@@ -13,44 +14,6 @@ export function useUploads(): { list: Upload[]; active: boolean } {
 	const [now, set] = useState({ list: uploads.list, active: uploads.active });
 	useEffect(() => uploads.subscribe(() => set({ list: uploads.list, active: uploads.active })), []);
 	return now;
-}
-
-const hasFiles = (e: DragEvent): boolean => e.dataTransfer?.types.includes("Files") ?? false;
-
-/**
- * Takes files dropped anywhere on the page, and says whether some are held over it. Without uploads
- * a drop does nothing: the browser would leave the page for the file.
- */
-function useDrop(take: ((files: File[]) => void) | null): boolean {
-	const [over, setOver] = useState(false);
-	const last = useRef(take);
-	last.current = take;
-	useEffect(() => {
-		const onOver = (e: DragEvent) => {
-			if (!hasFiles(e)) return;
-			e.preventDefault();
-			e.dataTransfer!.dropEffect = last.current ? "copy" : "none";
-			setOver(last.current !== null);
-		};
-		const onLeave = (e: DragEvent) => {
-			if (!e.relatedTarget) setOver(false); // it left the window
-		};
-		const onDrop = (e: DragEvent) => {
-			if (!hasFiles(e)) return;
-			e.preventDefault();
-			setOver(false);
-			last.current?.([...e.dataTransfer!.files]);
-		};
-		window.addEventListener("dragover", onOver);
-		window.addEventListener("dragleave", onLeave);
-		window.addEventListener("drop", onDrop);
-		return () => {
-			window.removeEventListener("dragover", onOver);
-			window.removeEventListener("dragleave", onLeave);
-			window.removeEventListener("drop", onDrop);
-		};
-	}, []);
-	return over;
 }
 
 const STAGES: Record<Stage, [text: string, mark: string]> = {
@@ -156,7 +119,7 @@ export function DropArea({ symbols }: { symbols: Symbols }) {
 	const { list } = useUploads();
 	const input = useRef<HTMLInputElement>(null);
 	const takes = symbols.enabled && symbols.uploadEnabled;
-	const over = useDrop(takes ? (files) => void uploads.add(files) : null);
+	const over = useDrop(takes ? (data) => void uploads.add([...data.files]) : null);
 	return (
 		<section class="panel" aria-labelledby="symbols-upload">
 			<div class="panel-head">

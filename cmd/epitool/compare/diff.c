@@ -1,0 +1,284 @@
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/json.h"
+#include "base/quote.h"
+#include "cmd/epitool/compare/pair.h"
+#include "cmd/epitool/progress.h"
+#include "proto/report/pprof_unit.h"
+
+static const char usage[] = "diff [FLAGS] BASE NEW";
+static const char about[] =
+	"What costs more and what less in NEW than in BASE, function by function. Each is a\n"
+	"pprof file, the labels of a run (run=1, or run=1,branch=main: then --profile says of\n"
+	"what), or a query that gives profiles.\n"
+	"\n"
+	"Changes are in percent of the base's total. With --threshold or --total-threshold the\n"
+	"exit code is 1 where something costs more than that: for performance tests.\n"
+	"Exit codes: 0, 1 above a threshold or the query failed, 2 the command line is wrong,\n"
+	"130 Ctrl-C.";
+
+struct diff_flags {
+	struct pair_flags pair;
+	const char *threshold_text, *total_text;
+	bool both_ways, as_json;
+	double total_threshold; /* out, of check_flags; < 0: none */
+};
+
+struct diff {
+	const struct diff_flags *f;
+	struct pair pair;
+	bool total_exceeds;
+};
+
+/* ---- the command line ---- */
+
+static enum err_code read_percent(const char *name, const char *s, double *out, struct err *err)
+{
+	char *end;
+
+	*out = -1;
+	if (!s[0])
+		return ERR_OK;
+	*out = strtod(s, &end);
+	if (end == s || (*end && strcmp(end, "%")) || !isfinite(*out) || *out < 0)
+		return err_set(
+			err, ERR_INVALID, "--%s wants a percentage such as 2%%, not \"%s\"", name, s);
+	return ERR_OK;
+}
+
+static enum err_code check_flags(struct diff_flags *f, struct err *err)
+{
+	enum err_code rc;
+
+	if ((rc = pair_check(&f->pair, err)) ||
+		(rc = read_percent("threshold", f->threshold_text, &f->pair.compare.threshold, err)) ||
+		(rc = read_percent("total-threshold", f->total_text, &f->total_threshold, err)))
+		return rc;
+	f->pair.compare.both_ways = f->both_ways;
+	return ask_check(&f->pair.q, err);
+}
+
+/* ---- showing ---- */
+
+static double total_percent(const struct diff *x)
+{
+	double base = (double)x->pair.costs.total[COSTS_BASE];
+
+	return ((double)x->pair.costs.total[COSTS_NEW] - base) / base * 100;
+}
+
+static void print_rows(const struct diff *x, struct buf *out)
+{
+	static const char *const titles[2][6] = {
+		{ "change", "of base", "base flat", "new flat", "base cum", "new cum" },
+		{ "change", "of base", "base cum", "new cum", "base flat", "new flat" },
+	};
+	bool cum = x->f->pair.compare.cum, marked = x->f->pair.compare.threshold >= 0;
+	struct str to = pair_unit(&x->pair);
+	struct table t;
+	char percent[48];
+
+	table_init(&t, (struct arena *)(uintptr_t)&x->pair.arena);
+	for (size_t i = 0; i < 6; i++)
+		table_column(&t, titles[cum][i], true);
+	table_column(&t, x->f->pair.by_text, false);
+	for (size_t i = 0; i < pair_rows(&x->pair); i++) {
+		const struct cost_row *r = &x->pair.costs.rows[i];
+		const int64_t *first = cum ? r->cum : r->flat, *second = cum ? r->flat : r->cum;
+
+		pair_cell(&x->pair, &t, r->change, true, to);
+		snprintf(
+			percent, sizeof(percent), "%s%+.2f%%", marked && r->exceeds ? "! " : "", r->percent);
+		table_cell(&t, str_of(percent));
+		pair_cell(&x->pair, &t, first[0], false, to);
+		pair_cell(&x->pair, &t, first[1], false, to);
+		pair_cell(&x->pair, &t, second[0], false, to);
+		pair_cell(&x->pair, &t, second[1], false, to);
+		table_cell(&t, r->name);
+	}
+	table_print(&t, terminal_width(), out);
+	if (pair_rows(&x->pair) < x->pair.costs.n)
+		buf_printf(out, "%zu more: --limit=0 shows all\n", x->pair.costs.n - pair_rows(&x->pair));
+}
+
+static void print_text(const struct diff *x, struct buf *out)
+{
+	const int64_t *total = x->pair.costs.total;
+	struct buf costs = { 0 };
+
+	buf_add_printable(out, x->pair.type);
+	pprof_unit_print(&costs, total[0], x->pair.unit, STR("auto"));
+	buf_add_cstr(&costs, ", new ");
+	pprof_unit_print(&costs, total[1], x->pair.unit, STR("auto"));
+	buf_add_cstr(out, ": base ");
+	buf_add_printable(out, buf_str(&costs));
+	buf_release(&costs);
+	buf_printf(out, " (%s%+.2f%%)", x->total_exceeds ? "! " : "", total_percent(x));
+	if (x->f->pair.normalize)
+		buf_printf(out, ", new times %.4g to compare shares", x->pair.costs.factor);
+	buf_add_char(out, '\n');
+	print_rows(x, out);
+}
+
+static void json_pair(struct json *j, const char *key, const int64_t *v)
+{
+	json_key(j, key);
+	json_object(j);
+	json_key(j, "base");
+	json_i64(j, v[0]);
+	json_key(j, "new");
+	json_i64(j, v[1]);
+	json_object_end(j);
+}
+
+static void json_rows(const struct diff *x, struct json *j)
+{
+	json_key(j, "rows");
+	json_array(j);
+	for (size_t i = 0; i < pair_rows(&x->pair); i++) {
+		const struct cost_row *r = &x->pair.costs.rows[i];
+
+		json_object(j);
+		json_key(j, "name");
+		json_str(j, r->name);
+		json_pair(j, "flat", r->flat);
+		json_pair(j, "cum", r->cum);
+		json_key(j, "change");
+		json_i64(j, r->change);
+		json_key(j, "changePercent");
+		json_double(j, r->percent);
+		json_key(j, "exceeds");
+		json_bool(j, r->exceeds);
+		json_object_end(j);
+	}
+	json_array_end(j);
+}
+
+static void print_json(const struct diff *x, struct buf *out)
+{
+	struct json j;
+
+	json_init(&j, out);
+	json_object(&j);
+	json_key(&j, "type");
+	json_str(&j, x->pair.type);
+	json_key(&j, "unit");
+	json_str(&j, x->pair.unit);
+	json_key(&j, "by");
+	json_cstr(&j, x->f->pair.by_text);
+	json_key(&j, "measure");
+	json_cstr(&j, x->f->pair.measure);
+	json_key(&j, "factor");
+	json_double(&j, x->pair.costs.factor);
+	json_pair(&j, "total", x->pair.costs.total);
+	json_key(&j, "totalChangePercent");
+	json_double(&j, total_percent(x));
+	json_key(&j, "totalExceeds");
+	json_bool(&j, x->total_exceeds);
+	json_key(&j, "exceeding");
+	json_u64(&j, x->pair.costs.exceeding);
+	json_rows(x, &j);
+	json_object_end(&j);
+	buf_add_char(out, '\n');
+}
+
+static void tell_first(const struct diff *x, const struct cost_row *first)
+{
+	struct buf name = { 0 };
+
+	buf_add_printable(&name, first->name);
+	fprintf(stderr, "epitool: %zu above --threshold=%s, first " STR_FMT "\n",
+		x->pair.costs.exceeding, x->f->threshold_text, STR_ARG(buf_str(&name)));
+	buf_release(&name);
+}
+
+static int verdict(const struct diff *x)
+{
+	size_t first = 0;
+
+	while (first < x->pair.costs.n && !x->pair.costs.rows[first].exceeds)
+		first++;
+	if (first < x->pair.costs.n)
+		tell_first(x, &x->pair.costs.rows[first]);
+	if (x->total_exceeds)
+		fprintf(stderr, "epitool: the total is above --total-threshold=%s\n", x->f->total_text);
+	return x->pair.costs.exceeding || x->total_exceeds ? EXIT_FAILED : 0;
+}
+
+static enum err_code check_total(const struct diff *x, struct err *err)
+{
+	if (x->pair.costs.total[COSTS_BASE] > 0)
+		return ERR_OK;
+	return err_set(err, ERR_INVALID, "%s: its total is not above 0", x->pair.texts[0]);
+}
+
+static int run(struct diff *x)
+{
+	const char *query = NULL;
+	struct buf out = { 0 };
+	struct err err = { 0 };
+	double change;
+	int rc = EXIT_FAILED;
+
+	if (pair_read(&x->pair, &query, &err) || check_total(x, &err)) {
+		ask_print_error(query, &err);
+		return rc;
+	}
+	costs_compare(&x->pair.costs, &x->f->pair.compare);
+	change = total_percent(x);
+	x->total_exceeds = x->f->total_threshold >= 0 &&
+		(x->f->both_ways ? fabs(change) : change) > x->f->total_threshold;
+	if (x->f->as_json)
+		print_json(x, &out);
+	else
+		print_text(x, &out);
+	if (buf_failed(&out))
+		fprintf(stderr, "epitool: error: diff: out of memory\n");
+	else if (put_output("", buf_str(&out), &err))
+		fprintf(stderr, "epitool: error: %s\n", err.msg);
+	else
+		rc = verdict(x);
+	buf_release(&out);
+	return rc;
+}
+
+int diff(int argc, char **argv)
+{
+	struct diff_flags f = { 0 };
+	struct flag flags[] = {
+		PAIR_COST_FLAGS(f.pair),
+		{ "threshold", FLAG_STRING, &f.threshold_text, "",
+			"Exit with 1 where a function's change is above this, such as 2%." },
+		{ "total-threshold", FLAG_STRING, &f.total_text, "",
+			"Exit with 1 where the total's change is above this." },
+		{ "both-ways", FLAG_BOOL, &f.both_ways, NULL,
+			"Thresholds count for what costs less, too." },
+		{ "limit", FLAG_UINT, &f.pair.limit, "20", "Most rows; 0: all.", .short_name = 'n' },
+		{ "json", FLAG_BOOL, &f.as_json, NULL, "For programs." },
+		PAIR_SOURCE_FLAGS(f.pair),
+		{ "start", FLAG_STRING, &f.pair.q.start, "-15d", "All profiles from here to --end." },
+		{ "end", FLAG_STRING, &f.pair.q.end, "", "See --start; default: now." },
+		ASK_FLAGS(f.pair.q),
+	};
+	size_t n = sizeof(flags) / sizeof(flags[0]), args_n = 0;
+	struct diff x = { .f = &f, .pair = { .f = &f.pair, .questions = { &f.pair.q, &f.pair.q } } };
+	const char *args[2];
+	struct err err = { 0 };
+	int rc = read_flags(flags, n, argc, argv, usage, about, args, 2, 2, &args_n);
+
+	if (rc >= 0)
+		return rc;
+	f.pair.q.time = f.pair.q.step = "";
+	if (check_flags(&f, &err)) {
+		fprintf(stderr, "epitool: error: %s\nusage: epitool %s\n", err.msg, usage);
+		return EXIT_USAGE;
+	}
+	x.pair.texts[0] = args[0];
+	x.pair.texts[1] = args[1];
+	interrupt_catch();
+	rc = run(&x);
+	pair_release(&x.pair);
+	return rc;
+}

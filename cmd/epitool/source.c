@@ -1,0 +1,159 @@
+#include "cmd/epitool/source.h"
+
+#include <stdio.h>
+
+#include "base/fs.h"
+#include "base/labels.h"
+#include "base/quote.h"
+#include "cmd/epitool/profile_file.h"
+#include "promql/syntax/parse.h"
+
+bool source_is_like_file(const char *text)
+{
+	static const char *const endings[] = { ".pb", ".gz", ".pprof", ".prof", ".folded", ".collapsed",
+		".txt", ".json", ".out", ".heap" };
+	struct str s = str_of(text);
+
+	if (!s.len || strpbrk(text, "(){}[]\"'`<>!=~ \t\n"))
+		return false;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(endings[0]); i++)
+		if (str_has_suffix(s, str_of(endings[i])))
+			return true;
+	return strchr(text, '/') != NULL;
+}
+
+/* ---- runs ---- */
+
+/* "run=1,branch=main": names, "=", and values, without the other syntax of queries. */
+static bool is_run(const char *text)
+{
+	const char *equals = strchr(text, '=');
+	struct str name = { text, equals ? (size_t)(equals - text) : 0 };
+
+	return equals && label_name_valid(name) && !strpbrk(text, "\"'`{}()~!<>");
+}
+
+/* The profiles of a run, merged. */
+static void add_run_query(const struct source_options *o, const char *text, struct buf *out)
+{
+	buf_printf(out, "merge(%s{", o->profile);
+	while (*text) {
+		size_t name = strcspn(text, "="), value;
+
+		buf_add(out, text, name);
+		text += name + (text[name] == '=');
+		value = strcspn(text, ",");
+		buf_add_cstr(out, "=\"");
+		for (size_t i = 0; i < value; i++) {
+			if (text[i] == '\\')
+				buf_add_char(out, '\\');
+			buf_add_char(out, text[i]);
+		}
+		buf_add_cstr(out, "\",");
+		text += value + (text[value] == ',');
+	}
+	buf_printf(out, "%s})", o->match);
+}
+
+/* ---- reading ---- */
+
+static uint32_t default_type(const struct pprof *p)
+{
+	for (uint32_t i = 0; i < p->types_n && p->default_sample_type; i++)
+		if (str_eq(p->strings[p->types[i].type], p->strings[p->default_sample_type]))
+			return i;
+	return p->types_n - 1;
+}
+
+static enum err_code choose_type(struct source *s, const char *name, struct err *err)
+{
+	const struct pprof *p = s->profile;
+	struct nearest near = nearest_to(str_of(name));
+
+	if (!p->types_n)
+		return err_set(err, ERR_INVALID, "%s: it has no sample types", s->text);
+	s->type = default_type(p);
+	if (!name[0])
+		return ERR_OK;
+	for (s->type = 0; s->type < p->types_n; s->type++) {
+		nearest_try(&near, p->strings[p->types[s->type].type]);
+		if (str_is(p->strings[p->types[s->type].type], name))
+			return ERR_OK;
+	}
+	return err_set(err, ERR_NOT_FOUND, "%s: it has no sample type \"%s\"%s", s->text, name,
+		DID_YOU_MEAN(&near));
+}
+
+/* Whether a text that looks like a file can be asked for at all; a server need not be there. */
+static enum err_code check_parses(const char *text, struct err *err)
+{
+	struct parsed *q = NULL;
+	struct arena a;
+	struct err why;
+	enum err_code rc;
+
+	arena_init(&a, 16u << 20);
+	rc = parse_query(&a, str_of(text), &q, NULL, &why);
+	parsed_release(q);
+	arena_release(&a);
+	if (!rc)
+		return ERR_OK;
+	return err_set(err, ERR_NOT_FOUND, "%s: there is no file of that name, and it is no query: %s",
+		text, why.msg);
+}
+
+void source_explain_query(const char *text, struct err *err)
+{
+	struct err own = *err;
+
+	if (fs_exists(text))
+		(void)err_set(err, own.code,
+			"%s is a file, which epitool top, flame and compare read; as a query: %s", text,
+			own.msg);
+	else if (source_is_like_file(text) && !check_parses(text, err))
+		(void)err_set(
+			err, own.code, "%s: there is no file of that name; as a query: %s", text, own.msg);
+}
+
+static enum err_code read_query(const struct source_options *o, struct source *s, struct err *err)
+{
+	bool like_file = !is_run(s->text) && source_is_like_file(s->text);
+	enum err_code rc;
+
+	if (like_file && (rc = check_parses(s->text, err)))
+		return rc;
+	if (is_run(s->text))
+		add_run_query(o, s->text, &s->query);
+	else
+		buf_add_cstr(&s->query, s->text);
+	buf_add_char(&s->query, '\0');
+	if (buf_failed(&s->query))
+		return err_nomem(err, "query");
+	if (!(rc = ask(o->question, s->query.ptr, &s->bytes, err)))
+		return ERR_OK;
+	if (like_file && rc != ERR_CANCELED)
+		source_explain_query(s->text, err);
+	else if (err->msg[0] < '0' || err->msg[0] > '9') /* others have a place, for a caret below */
+		rc = err_wrap(err, rc, "%s", s->text);
+	return rc;
+}
+
+enum err_code source_read(const struct source_options *o, const char *text, struct arena *a,
+	struct source *out, struct err *err)
+{
+	enum err_code rc;
+
+	*out = (struct source){ .text = text, .is_file = !strcmp(text, "-") || fs_exists(text) };
+	rc = out->is_file ? profile_file_read(text, &out->bytes, err) : read_query(o, out, err);
+	if (rc || (rc = profile_file_decode_any(text, buf_str(&out->bytes), a, &out->profile, err)))
+		return rc;
+	if (!out->is_file && !out->profile->samples_n)
+		return err_set(err, ERR_NOT_FOUND, "%s: nothing found", out->query.ptr);
+	return choose_type(out, out->is_file ? o->type : "", err);
+}
+
+void source_release(struct source *s)
+{
+	buf_release(&s->bytes);
+	buf_release(&s->query);
+}

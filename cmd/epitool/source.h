@@ -1,0 +1,43 @@
+/*
+ * What a command reads profiles from, as typed: a pprof file ("-": standard input), the labels of a
+ * run ("run=1,branch=main"), or a query that gives profiles.
+ *
+ * Errors:    those of the server, the engine and the decoder, with the text in front; a query's own
+ *            begin with their place, for ask_print_error. Text that looks like the name of a file
+ *            which is not there: ERR_NOT_FOUND or the query's, with both facts.
+ * Ownership: the profile lives in the arena given and in `bytes`; source_release ends it.
+ */
+#ifndef CMD_EPITOOL_SOURCE_H
+#define CMD_EPITOOL_SOURCE_H
+
+#include "cmd/epitool/ask.h"
+#include "proto/pprof.h"
+
+struct source_options {
+	const struct question *question; /* of queries; its format is pprof */
+	const char *profile, *match; /* of runs: the profile's type; further matchers, or "" */
+	const char *type; /* of files: the sample type; "": the one that the file names, or its last */
+};
+
+struct source {
+	const char *text;
+	bool is_file;
+	struct buf query, bytes; /* the query ends in NUL; empty for files */
+	const struct pprof *profile;
+	uint32_t type;
+};
+
+MUST_CHECK enum err_code source_read(const struct source_options *o, const char *text,
+	struct arena *a, struct source *out, struct err *err);
+void source_release(struct source *s);
+
+/* As typed by somebody who means a file: a '/', or an ending of profiles, and no query's brackets.
+ */
+bool source_is_like_file(const char *text);
+/*
+ * To the error of a query that was refused: that there is no file of that name, or that there is
+ * one, which this command does not read.
+ */
+void source_explain_query(const char *text, struct err *err);
+
+#endif

@@ -1,0 +1,320 @@
+#include "proto/any/any.h"
+
+#include "base/gzip/gzip.h"
+#include "base/gzip/zstd.h"
+#include "proto/folded/folded.h"
+#include "proto/jfr/jfr.h"
+#include "proto/legacy/legacy.h"
+
+#define LOOKED_AT_BYTES 512u
+#define SPEEDSCOPE_LABEL "profile" /* of samples, where the file has several profiles */
+#define ZSTD_MAGIC "\x28\xb5\x2f\xfd"
+#define JFR_RATE_HZ 100u /* if the recording does not say: 10 ms, as async-profiler's default */
+
+static const char *const format_names[ANY_FORMATS] = {
+	[ANY_PPROF] = "pprof",
+	[ANY_LEGACY] = "a format before pprof",
+	[ANY_FOLDED] = "folded stacks",
+	[ANY_SPEEDSCOPE] = "speedscope",
+	[ANY_JFR] = "JFR",
+};
+
+const char *any_format_name(enum any_format f)
+{
+	return format_names[f];
+}
+
+const struct any_profile *any_default(const struct any_file *f)
+{
+	for (uint32_t i = 0; i < f->n; i++)
+		if (str_is(f->v[i].name, "process_cpu"))
+			return &f->v[i];
+	return &f->v[0];
+}
+
+/* ---- names ---- */
+
+static bool has_type(const struct pprof *p, const char *type)
+{
+	for (uint32_t i = 0; i < p->types_n; i++)
+		if (str_is(p->strings[p->types[i].type], type))
+			return true;
+	return false;
+}
+
+struct str any_name_guess(const struct pprof *p, struct str file_name)
+{
+	static const struct {
+		const char *type, *name;
+	} known[] = { { "cpu", "process_cpu" }, { "inuse_space", "memory" },
+		{ "alloc_space", "memory" }, { "goroutine", "goroutine" }, { "goroutines", "goroutine" },
+		{ "threadcreate", "threadcreate" }, { "wall", "wall" } };
+	struct str file = str_base_name(file_name);
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (has_type(p, known[i].type))
+			return str_of(known[i].name);
+	if (has_type(p, "samples") && has_type(p, "time"))
+		return STR("fgprof");
+	if (!has_type(p, "contentions"))
+		return STR("");
+	if (str_find(file, STR("mutex")) >= 0)
+		return STR("mutex");
+	return str_find(file, STR("block")) >= 0 ? STR("block") : STR("");
+}
+
+static bool is_level(struct str type)
+{
+	return str_has_prefix(type, STR("inuse_")) ||
+		str_has_prefix(type, STR("goroutine")) || str_is(type, "threadcreate");
+}
+
+/* ---- one profile ---- */
+
+static enum err_code one(struct arena *a, struct any_file *out, struct err *err)
+{
+	out->n = 0;
+	out->v = arena_array(a, struct any_profile, 1);
+	return out->v ? ERR_OK : arena_fail(a, "profile", err);
+}
+
+/* kinds NULL: by type. A profile without types has nothing to show. */
+static enum err_code add(struct arena *a, const struct pprof *p, const enum value_kind *kinds,
+	struct str name, struct any_file *out, struct err *err)
+{
+	enum value_kind *own = arena_array(a, enum value_kind, (size_t)p->types_n + 1);
+
+	if (!own)
+		return arena_fail(a, "profile", err);
+	if (!p->types_n)
+		return err_set(err, ERR_INVALID, "the profile has no sample types");
+	if (!kinds)
+		pprof_kinds(p, name, NULL, 0, own);
+	for (uint32_t i = 0; i < p->types_n && !kinds; i++)
+		if (is_level(p->strings[p->types[i].type]))
+			own[i] = KIND_GAUGE;
+	if (!name.len)
+		name = p->strings[p->types[0].type];
+	out->v[out->n++] = (struct any_profile){ name, p, kinds ? kinds : own };
+	return ERR_OK;
+}
+
+/* ---- formats ---- */
+
+static enum err_code take_jfr(
+	struct arena *a, struct str raw, struct any_file *out, struct err *err)
+{
+	const struct jfr_options o = { &jfr_limits_default, JFR_RATE_HZ, STR(""), false };
+	struct jfr_file *file;
+	enum err_code rc;
+
+	out->format = ANY_JFR;
+	if ((rc = jfr_decode(a, raw, &o, &file, err)))
+		return rc;
+	if (!file->profiles_n)
+		return err_set(err, ERR_INVALID,
+			"the recording has none of the events that are profiles: samples of execution and wall "
+			"clock, allocations, locks");
+	if (!(out->v = arena_array(a, struct any_profile, file->profiles_n)))
+		return arena_fail(a, "profile", err);
+	for (uint32_t i = 0; i < file->profiles_n && !rc; i++)
+		rc = add(a, file->profiles[i].pprof, file->profiles[i].kinds,
+			str_of(file->profiles[i].name), out, err);
+	return rc;
+}
+
+/* A file of ours says in a profile's name what it is: "process_cpu:cpu:nanoseconds:..". */
+static bool read_type(struct str name, struct str unit, struct str part[6])
+{
+	const char *space = memchr(name.ptr, ' ', name.len);
+	size_t n = 0;
+
+	if (space)
+		name.len = (size_t)(space - name.ptr);
+	for (size_t i = 0; i < 6; i++)
+		part[i] = STR("");
+	while (n < 6) {
+		const char *colon = memchr(name.ptr, ':', name.len);
+
+		part[n].ptr = name.ptr;
+		part[n++].len = colon ? (size_t)(colon - name.ptr) : name.len;
+		if (!colon)
+			break;
+		name.len -= (size_t)(colon + 1 - name.ptr);
+		name.ptr = colon + 1;
+	}
+	return n >= 5 && part[0].len && part[1].len &&
+		(str_eq(part[2], unit) || (str_is(unit, "count") && part[2].len)) &&
+		(n == 5 || str_is(part[5], "delta"));
+}
+
+/* Appends strings; the table is the builder's, which nobody else has. */
+static bool add_strings(struct arena *a, struct pprof *p, const struct str *s, uint32_t n)
+{
+	struct str *v = arena_array(a, struct str, (size_t)p->strings_n + n);
+
+	if (!v)
+		return false;
+	memcpy(v, p->strings, p->strings_n * sizeof(*v));
+	memcpy(v + p->strings_n, s, n * sizeof(*v));
+	p->strings = v;
+	p->strings_n += n;
+	return true;
+}
+
+/* Types as the file's names say them, if they do; else cost in time is "time", in bytes "space". */
+static enum err_code name_type(struct arena *a, struct folded_profile *f, struct str *name,
+	enum value_kind *kind, struct err *err)
+{
+	struct pprof *p = f->profile;
+	struct str unit = p->strings[p->types[0].unit], part[6];
+	uint32_t first = p->strings_n;
+
+	*kind = KIND_DELTA;
+	*name = STR("");
+	if (!read_type(f->name, unit, part)) {
+		part[1] = str_is(unit, "nanoseconds") ? STR("time") :
+												str_is(unit, "bytes") ? STR("space") :
+																		STR("samples");
+		part[2] = unit;
+		part[3] = part[4] = STR("");
+	} else {
+		*name = part[0];
+		*kind = part[5].len ? KIND_DELTA : KIND_GAUGE;
+	}
+	if (!add_strings(a, p, part + 1, 4))
+		return arena_fail(a, "profile", err);
+	p->types[0] = (struct pprof_type){ first, first + 1 };
+	p->period_type = (struct pprof_type){ part[3].len ? first + 2 : 0,
+		part[4].len ? first + 3 : 0 };
+	return ERR_OK;
+}
+
+/* The samples of each profile get its name as a label; they are one behind the other. */
+static enum err_code label_samples(
+	struct arena *a, const struct folded_profile *v, uint32_t n, struct pprof *p, struct err *err)
+{
+	struct str *names = arena_array(a, struct str, (size_t)n + 1);
+	uint32_t first = p->strings_n, sample = 0;
+
+	p->labels = arena_array(a, struct pprof_label, (size_t)n + 1);
+	if (!names || !p->labels)
+		return arena_fail(a, "profile", err);
+	names[0] = STR(SPEEDSCOPE_LABEL);
+	for (uint32_t i = 0; i < n; i++)
+		names[i + 1] = v[i].name.len ? v[i].name : STR("unnamed");
+	if (!add_strings(a, p, names, n + 1))
+		return arena_fail(a, "profile", err);
+	for (uint32_t i = 0; i < n; i++) {
+		p->labels[i] = (struct pprof_label){ .key = first, .str = first + 1 + i };
+		for (uint32_t k = 0; k < v[i].profile->samples_n; k++, sample++) {
+			p->samples[sample].label_first = i;
+			p->samples[sample].label_n = 1;
+		}
+	}
+	p->labels_n = n;
+	return ERR_OK;
+}
+
+static enum err_code take_named(struct arena *a, enum folded_format format, struct str raw,
+	struct any_file *out, struct err *err)
+{
+	const struct folded_meaning meaning = {
+		.type = STR("samples"), .unit = STR("count"), .scale = 1 };
+	struct folded_profile *v = NULL;
+	const struct pprof **all;
+	struct pprof *p;
+	enum value_kind *kinds, kind = KIND_DELTA;
+	struct str name = STR(""), other;
+	uint32_t n = 0;
+	enum err_code rc;
+
+	out->format = format == FOLDED_SPEEDSCOPE ? ANY_SPEEDSCOPE : ANY_FOLDED;
+	if ((rc = folded_decode(a, format, raw, &meaning, &pprof_limits_default, &v, &n, err)))
+		return rc;
+	if (!n)
+		return err_set(err, ERR_INVALID, "the file has no profile");
+	if (!(all = arena_array(a, const struct pprof *, n)) ||
+		!(kinds = arena_array(a, enum value_kind, (size_t)n + 1)))
+		return arena_fail(a, "profile", err);
+	for (uint32_t i = 0; i < n; i++) {
+		if ((rc = name_type(a, &v[i], i ? &other : &name, &kind, err)))
+			return rc;
+		if (i && !str_eq(other, name))
+			name = STR("");
+		all[i] = v[i].profile;
+	}
+	p = v[0].profile;
+	if (n > 1 && ((rc = pprof_concat(a, all, n, &p, err)) || (rc = label_samples(a, v, n, p, err))))
+		return rc;
+	for (uint32_t i = 0; i < p->types_n; i++)
+		kinds[i] = n == 1 ? kind : is_level(p->strings[p->types[i].type]) ? KIND_GAUGE : KIND_DELTA;
+	if ((rc = one(a, out, err)))
+		return rc;
+	return add(a, p, kinds, name, out, err);
+}
+
+static enum err_code take_pprof(struct arena *a, struct str raw, struct str file_name,
+	struct any_file *out, struct legacy_any *any, struct err *err)
+{
+	struct pprof_limits limits = pprof_limits_default;
+	enum err_code rc;
+
+	limits.body_bytes_max = limits.raw_bytes_max;
+	rc = legacy_decode_any(a, raw, &limits, any, err);
+	if (!rc && !any->is_legacy && !any->profile->types_n) {
+		any->profile = NULL; /* text may be read as fields that nobody knows */
+		return err_set(err, ERR_INVALID, "the profile has no sample types");
+	}
+	out->format = any->is_legacy ? ANY_LEGACY : ANY_PPROF;
+	if (rc || (rc = one(a, out, err)))
+		return rc;
+	return add(a, any->profile, any->kinds, any_name_guess(any->profile, file_name), out, err);
+}
+
+/* ---- which it is ---- */
+
+static bool is_text(struct str raw)
+{
+	size_t n = raw.len < LOOKED_AT_BYTES ? raw.len : LOOKED_AT_BYTES;
+
+	for (size_t i = 0; i < n; i++) {
+		unsigned char c = (unsigned char)raw.ptr[i];
+
+		if ((c < ' ' && c != '\t' && c != '\n' && c != '\r') || c == 127)
+			return false;
+	}
+	return true;
+}
+
+enum err_code any_decode(
+	struct arena *a, struct str body, struct str file_name, struct any_file *out, struct err *err)
+{
+	struct legacy_any any = { 0 };
+	struct str raw = body;
+	enum err_code rc = ERR_OK;
+
+	*out = (struct any_file){ 0 };
+	if (!body.len)
+		return err_set(err, ERR_INVALID, "the file is empty");
+	if (gzip_is(body))
+		rc = gzip_inflate(a, body, "file", ANY_BYTES_MAX, &raw, err);
+	else if (str_has_prefix(body, STR(ZSTD_MAGIC)))
+		rc = zstd_inflate(a, body, "file", ANY_BYTES_MAX, &raw, err);
+	if (rc)
+		return rc;
+	if (raw.len > ANY_BYTES_MAX)
+		return err_set(err, ERR_LIMIT, "the file has %zu bytes, limit %u", raw.len, ANY_BYTES_MAX);
+	if (jfr_recognized(raw))
+		return take_jfr(a, raw, out, err);
+	if (is_text(raw) && str_has_prefix(str_trim(raw), STR("{")))
+		return take_named(a, FOLDED_SPEEDSCOPE, raw, out, err);
+	rc = take_pprof(a, raw, file_name, out, &any, err);
+	if (rc != ERR_INVALID || any.is_legacy || any.profile)
+		return rc;
+	if (is_text(raw))
+		return take_named(a, FOLDED_STACKS, raw, out, err);
+	return err_wrap(err, rc,
+		"this is neither pprof nor folded stacks, speedscope, JFR or a format before pprof; as "
+		"pprof");
+}

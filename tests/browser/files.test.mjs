@@ -1,0 +1,177 @@
+// Profiles in files: dropped, shown, compared with each other and with production, and kept.
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import {
+	addressHas,
+	closeBrowser,
+	cutOff,
+	drawn,
+	FLEET,
+	fixedWindow,
+	flameReady,
+	openPage,
+	params,
+	shot,
+	startServer,
+} from "./page.mjs";
+
+const REGRESSED = "main.scoreItems"; // v2 of the demo fleet does more of it
+
+let server;
+let v1;
+let v2;
+
+/** Profiles of the demo fleet, as a colleague would send them. */
+async function saved(version) {
+	const args = { query: `merge(cpu{job="demo",version="${version}"})`, format: "pprof", ...span() };
+	const response = await fetch(`${FLEET}api/v1/query?${new URLSearchParams(args)}`);
+	assert.equal(response.status, 200);
+	return Buffer.from(await response.arrayBuffer());
+}
+
+const span = () => {
+	const { from, to } = fixedWindow(240);
+	return { start: from, end: to };
+};
+
+before(async () => {
+	server = await startServer({
+		files: { "e.yml": "scrape_configs: []\n" },
+		flags: ["--web.enable-files"],
+	});
+	[v1, v2] = [await saved("v1"), await saved("v2")];
+});
+after(async () => {
+	await closeBrowser();
+	await server?.stop();
+});
+
+/** Drags files over the page and drops them, as a file manager does. */
+async function drop(page, files) {
+	const data = await page.evaluateHandle((all) => {
+		const d = new DataTransfer();
+		for (const [name, base64] of all)
+			d.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], name));
+		return d;
+	}, Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString("base64")]));
+	await page.dispatchEvent("main", "dragover", { dataTransfer: data });
+	await page.locator(".drop-here").waitFor();
+	await page.dispatchEvent("main", "drop", { dataTransfer: data });
+	await page.locator(".drop-here").waitFor({ state: "detached" });
+}
+
+const verdict = (page) => page.getByRole("region", { name: "Verdict" });
+const names = async (page) => (await drawn(page)).map((n) => n.name);
+const fileRow = (page, name) => page.getByRole("list", { name: "Files" }).getByRole("listitem").filter({ hasText: name });
+
+test("a file is shown, a second one compared, both are kept and opened by their link", async (t) => {
+	const { page, problems } = await openPage(t, server.base + "explore");
+	await drop(page, { "v1.pb.gz": v1 });
+	await addressHas(page, { query: 'file("v1.pb.gz")' });
+	await flameReady(page);
+	assert.ok((await names(page)).some((n) => n.startsWith("main.")));
+	await fileRow(page, "v1.pb.gz").getByText("pprof").waitFor();
+	// No chart: a file has no cost over time. The table is of the file.
+	assert.equal(await page.getByText("Cost over time").count(), 0);
+	await page.locator(".vtable-body > div").first().waitFor();
+	await shot(page, "file");
+
+	await drop(page, { "v2.pb.gz": v2 });
+	await addressHas(page, { new: 'file("v2.pb.gz")', base: 'file("v1.pb.gz")' });
+	await verdict(page).getByText("scoreItems").waitFor();
+	const blamed = await page.evaluate(() => window.__epi.verdict());
+	assert.equal(blamed.name, REGRESSED);
+	assert.ok(blamed.costs.next > blamed.costs.base);
+	assert.match(await verdict(page).innerText(), /chance is not judged for files/);
+	await page.locator(".is-diff .vtable-body > div").first().waitFor();
+	await shot(page, "files-compared");
+
+	for (const name of ["v1.pb.gz", "v2.pb.gz"]) {
+		await fileRow(page, name).getByRole("button", { name: "Keep", exact: true }).click();
+		await page.waitForURL((u) => !u.search.includes(name));
+	}
+	const link = page.url();
+	const { new: next, base } = params(page);
+	for (const query of [next, base]) assert.match(query, /^file\("[0-9a-f]{32}"\)$/);
+	await page.getByText("Kept until").first().waitFor();
+	assert.deepEqual(problems, []);
+
+	const other = await openPage(t, link); // a page without this one's memory
+	await verdict(other.page).getByText("scoreItems").waitFor();
+	await fileRow(other.page, "v2.pb.gz").getByText("Kept until").waitFor();
+	assert.equal((await other.page.evaluate(() => window.__epi.verdict())).name, REGRESSED);
+	assert.deepEqual(other.problems, []);
+});
+
+test("two files at once are compared, and exported", async (t) => {
+	const { page, problems } = await openPage(t, server.base + "compare");
+	await drop(page, { "a.pb.gz": v1, "b.pb.gz": v2 });
+	await page.waitForURL((u) => (u.searchParams.get("new") ?? "").startsWith("file("));
+	await verdict(page).getByText("scoreItems").waitFor();
+	await page.getByRole("button", { name: "Export" }).click();
+	const [download] = await Promise.all([
+		page.waitForEvent("download"),
+		page.getByRole("button", { name: /^folded/ }).click(),
+	]);
+	const stream = await download.createReadStream();
+	let text = "";
+	for await (const piece of stream) text += piece;
+	assert.match(text, /main\.scoreItems \d+ \d+/);
+	assert.deepEqual(problems, []);
+});
+
+test("a file is compared with production", async (t) => {
+	const { page, problems } = await openPage(t, FLEET + "explore?query=cpu");
+	const input = page.getByLabel("Profiles to open");
+	await input.setInputFiles({ name: "mine.pb.gz", mimeType: "application/gzip", buffer: v2 });
+	await addressHas(page, { query: 'file("mine.pb.gz")' });
+	await flameReady(page);
+	await page.getByRole("link", { name: "Compare with cpu, as stored" }).click();
+	await addressHas(page, { new: 'file("mine.pb.gz")', base: "cpu", shift: "0", norm: "1" });
+	await verdict(page).waitFor();
+	await page.locator(".is-diff .vtable-body > div").first().waitFor();
+	// The other side is a query like any other.
+	await page.getByLabel("Base query").fill('cpu{job="demo",version="v1"}');
+	await page.getByRole("button", { name: "Compare", exact: true }).click();
+	await verdict(page).getByText("scoreItems").waitFor();
+	assert.deepEqual(problems, []);
+});
+
+test("the query of a file is edited as any other", async (t) => {
+	const { page, problems } = await openPage(t, server.base + "explore");
+	await drop(page, { "a.folded": "main;f 30\nmain;g 10\n" });
+	await addressHas(page, { query: 'file("a.folded")' });
+	await flameReady(page);
+	assert.deepEqual((await names(page)).sort(), ["f", "g", "main", "total"]);
+	const text = 'ignore(file("a.folded"), "^g$")';
+	await page.getByLabel("Query", { exact: true }).fill(text);
+	await page.keyboard.press("Enter");
+	await addressHas(page, { query: text });
+	await page.waitForFunction(() => !window.__epi.drawn().some((n) => n.name === "g"));
+	await flameReady(page);
+	assert.deepEqual((await names(page)).sort(), ["f", "main", "total"]);
+	assert.deepEqual(problems, []);
+});
+
+test("what is no profile is refused in words; a reload says what is gone", async (t) => {
+	const { page } = await openPage(t, server.base + "explore");
+	await drop(page, { "notes.txt": "nothing to see here\n" });
+	await page.getByRole("alert").getByText("notes.txt: folded stacks: line 1").waitFor();
+	await drop(page, { "a.folded": "main;f 30\n" });
+	await flameReady(page);
+	await page.reload();
+	await page.getByText("a.folded was in the memory of this page, which was loaded again").waitFor();
+	await drop(page, { "a.folded": "main;f 30\n" });
+	await flameReady(page);
+});
+
+test("on a narrow screen everything is reached", async (t) => {
+	const { page, problems } = await openPage(t, server.base + "explore", {
+		viewport: { width: 390, height: 800 },
+	});
+	await drop(page, { "a.folded": "main;f 30\nmain;g 10\n" });
+	await flameReady(page);
+	assert.deepEqual(await page.evaluate(cutOff), []);
+	await fileRow(page, "a.folded").getByRole("button", { name: "Keep", exact: true }).waitFor();
+	assert.deepEqual(problems, []);
+});

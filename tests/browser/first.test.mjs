@@ -1,0 +1,197 @@
+// The first minute: from an empty store to the first graph, without a reload.
+import assert from "node:assert/strict";
+import { createServer } from "node:http";
+import test, { after, before } from "node:test";
+import {
+	api,
+	closeBrowser,
+	flameReady,
+	FLEET,
+	HEAP_ALONE,
+	openPage,
+	params,
+	shot,
+	startServer,
+} from "./page.mjs";
+import { cpuProfile } from "./pprof.mjs";
+
+const profile = cpuProfile({
+	functions: [{ name: "main.main" }, { name: "main.work" }],
+	samples: [{ stack: [0, 1], value: 500e6 }],
+});
+const THEMES = ["light", "dark"];
+const WIDTHS = [1440, 390];
+const dark = (theme) => ({ colorScheme: theme });
+
+/** A program that answers every question with the same profile. */
+let program;
+before(async () => {
+	program = createServer((_, response) => response.end(profile));
+	await new Promise((done) => program.listen(0, "127.0.0.1", done));
+});
+after(async () => {
+	await closeBrowser();
+	program?.close();
+});
+
+async function serverWith(t, config) {
+	const server = await startServer({ files: { "e.yml": config } });
+	t.after(() => server.stop());
+	return server;
+}
+
+const panel = (page) => page.locator(".first-minute");
+const answers = (page, name, data) =>
+	page.route(`**/api/v1/${name}*`, (route) => route.fulfill({ json: { status: "success", data } }));
+
+/** A target that has not been scraped yet, and whose first profile comes in `seconds`. */
+const fresh = (seconds, more = {}) => ({
+	profile: "process_cpu",
+	discoveredLabels: { __address__: "127.0.0.1:6060" },
+	labels: { instance: "127.0.0.1:6060", job: "shop" },
+	scrapePool: "shop",
+	scrapeUrl: "http://127.0.0.1:6060/debug/pprof/profile",
+	lastError: "",
+	lastScrape: "0001-01-01T00:00:00Z",
+	nextProfile: new Date(Date.now() + 1000 * seconds).toISOString(),
+	health: "unknown",
+	scrapeInterval: "10s",
+	scrapeTimeout: "20s",
+	...more,
+});
+
+test("the checklist counts down, and the graph comes by itself", async (t) => {
+	const began = Date.now();
+	const { page, problems } = await openPage(t, FLEET + "explore", {
+		before: async (p) => {
+			await answers(p, "profile_types", []);
+			await answers(p, "targets", { activeTargets: [fresh(300), fresh(500, { profile: "memory" })] });
+		},
+	});
+	await page.getByRole("heading", { name: "The first profile is on its way" }).waitFor();
+	assert.match(await panel(page).innerText(), /Configuration read: 2 jobs/);
+	assert.match(await panel(page).innerText(), /1 target found, with 2 profiles to take/);
+	const due = async () => Number(/expected in (\d+) s/.exec(await panel(page).innerText())[1]);
+	const first = await due();
+	const gone = Math.ceil((Date.now() - began) / 1000);
+	assert.ok(first <= 301 && first >= 299 - gone, `${first} s, ${gone} s after the start`);
+	await page.waitForFunction((n) => !document.querySelector(".first-minute").innerText.includes(`in ${n} s`), first);
+	assert.ok((await due()) < first, "it counts down");
+	await page.evaluate(() => (window.sameVisit = true));
+	await shot(page, "first-minute");
+
+	await page.unrouteAll({ behavior: "wait" });
+	await flameReady(page);
+	assert.equal(await panel(page).count(), 0);
+	assert.equal(params(page).query, "cpu", "CPU, as on any first visit");
+	assert.ok(await page.evaluate(() => window.sameVisit), "without a reload");
+	assert.deepEqual(problems, []);
+});
+
+test("other profiles come first: it waits for CPU time where that is on its way", async (t) => {
+	const memory = (await api(FLEET, "profile_types")).filter((x) => x.name === "memory");
+	const { page } = await openPage(t, FLEET + "explore", {
+		before: async (p) => {
+			await answers(p, "profile_types", memory);
+			await answers(p, "targets", { activeTargets: [fresh(300), fresh(300, { profile: "memory", health: "up" })] });
+		},
+	});
+	await panel(page).getByText(/the first of CPU time is expected in \d+ s/).waitFor();
+	assert.equal(params(page).query, undefined);
+	// It has failed: what there is will do.
+	await page.unroute("**/api/v1/targets*");
+	await answers(page, "targets", { activeTargets: [fresh(300, { health: "down", lastError: "x" })] });
+	await page.waitForURL(/[?&]query=memory/);
+});
+
+test("a server that has just started: every page fills by itself", async (t) => {
+	const server = await serverWith(t, `
+global: {scrape_interval: 1s}
+scrape_configs:
+  - job_name: shop
+    profiling_config: {pprof_config: {process_cpu: {seconds: 1}, memory: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
+    static_configs: [{targets: ["127.0.0.1:${program.address().port}"]}]
+`);
+	const [one, two] = await Promise.all([
+		openPage(t, server.base + "explore"),
+		openPage(t, server.base + "services"),
+	]);
+	await flameReady(one.page);
+	assert.equal(await one.page.locator(".time-text").innerText(), "Last 5m", "the range fits the data");
+	assert.equal(params(one.page).range, undefined, "and nobody chose it");
+	await two.page.locator(".fleet [role=row]").filter({ hasText: "shop" }).waitFor();
+	await two.page.locator(".top-function").filter({ hasText: "work" }).waitFor();
+	assert.deepEqual(one.problems.concat(two.problems), []);
+	// What a person chose stays.
+	await one.page.goto(server.base + "explore?query=cpu&range=3h");
+	await flameReady(one.page);
+	assert.equal(await one.page.locator(".time-text").innerText(), "Last 3h");
+});
+
+test("targets that all fail: the first error, its likely cause, and a link", async (t) => {
+	const server = await serverWith(t, `
+global: {scrape_interval: 1s}
+scrape_configs:
+  - job_name: shop
+    profiling_config: {pprof_config: ${HEAP_ALONE}}
+    static_configs: [{targets: ["127.0.0.1:1"]}]
+`);
+	for (const theme of THEMES)
+		for (const width of WIDTHS) {
+			const { page, problems } = await openPage(t, server.base + "explore", {
+				...dark(theme),
+				viewport: { width, height: 900 },
+			});
+			await page.getByRole("heading", { name: "No target can be scraped" }).waitFor();
+			const said = await page.getByRole("alert").innerText();
+			assert.match(said, /http:\/\/127\.0\.0\.1:1\/debug\/pprof\/allocs/);
+			assert.match(said, /[Cc]onnection refused/);
+			assert.match(said, /Nothing listens at this address/);
+			assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+			await shot(page, `first-failing-${theme}-${width}`);
+			await page.getByRole("link", { name: "All targets that fail" }).click();
+			await page.waitForURL(/targets\?state=down/);
+			await page.locator("td.url").first().waitFor();
+			assert.deepEqual(problems, []);
+		}
+});
+
+test("only where nothing is configured it says how to name a program", async (t) => {
+	const server = await serverWith(t, "scrape_configs: []\n");
+	for (const name of ["explore", "compare", "services"]) {
+		const { page, problems } = await openPage(t, server.base + name);
+		await page.getByRole("heading", { name: "No profiles are stored yet" }).waitFor();
+		const lines = (await panel(page).locator("pre").innerText()).trim().split("\n");
+		assert.deepEqual([lines.length, lines[0]], [3, "scrape_configs:"]);
+		await page.getByRole("button", { name: "Copy" }).click();
+		await page.getByText("Copied", { exact: true }).waitFor();
+		assert.deepEqual(problems, []);
+		await shot(page, `nothing-${name}`);
+	}
+});
+
+test("a job without targets leads to service discovery", async (t) => {
+	const server = await serverWith(t, `
+scrape_configs:
+  - job_name: shop
+    file_sd_configs: [{files: [none.json]}]
+`);
+	const { page } = await openPage(t, server.base + "explore");
+	await panel(page).getByText("No targets found yet").waitFor();
+	await panel(page).getByRole("link", { name: "service discovery" }).click();
+	await page.waitForURL(/service-discovery/);
+});
+
+test("the demo's regression fires an alert, so that no page is empty", async (t) => {
+	const { page } = await openPage(t, FLEET + "alerts?state=firing");
+	const firing = page.getByText(/main\.scoreItems takes .* more of the CPU time in v2 than in v1/);
+	for (let tries = 0; (await firing.count()) === 0; tries++) {
+		assert.ok(tries < 150, "nothing fires");
+		await page.waitForTimeout(1000);
+		await page.reload();
+		await page.getByRole("heading", { level: 1 }).waitFor();
+		await page.waitForLoadState("networkidle");
+	}
+	await page.goto(FLEET + "rules");
+	await page.getByText("service_version:cpu:cores").first().waitFor();
+});

@@ -1,0 +1,142 @@
+// Errors and a server that cannot be reached leave the last good view, and go away by themselves.
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import {
+	closeBrowser,
+	drawn,
+	explore,
+	fixedWindow,
+	flameReady,
+	FLEET,
+	HEAP_ALONE,
+	openFleet as open,
+	openPage,
+	QUERY,
+	settled,
+	shot,
+	startServer,
+} from "./page.mjs";
+
+after(closeBrowser);
+
+const banner = (page) => page.locator(".outage");
+const opacity = (page, selector) =>
+	page.locator(selector).first().evaluate((e) => {
+		let all = 1;
+		for (let p = e; p; p = p.parentElement) all *= Number(getComputedStyle(p).opacity);
+		return all;
+	});
+const query = (page) => page.getByRole("textbox", { name: "Query", exact: true });
+const run = async (page, text) => {
+	await query(page).fill(text);
+	await page.keyboard.press("Escape");
+	await page.keyboard.press("Enter");
+};
+
+test("a server that cannot be reached: the view stays, dimmed, with a countdown, and returns", async (t) => {
+	for (const colorScheme of ["light", "dark"])
+		for (const width of [1440, 390]) {
+			const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(120), view: "flame" }), {
+				colorScheme,
+				viewport: { width, height: 900 },
+			});
+			await flameReady(page);
+			await settled(page);
+			const before = (await drawn(page)).slice(0, 5);
+			await page.route("**/api/**", (route) => route.abort());
+			await page.getByRole("button", { name: "Run", exact: true }).click();
+			await banner(page).getByText("The server cannot be reached.").waitFor();
+			await banner(page).getByText(/The last answer came at \d\d:\d\d:\d\d/).waitFor();
+			await banner(page).getByText(/Trying again in \d+ s/).waitFor();
+			assert.equal(await page.locator(".notice.error").count(), 1, "it is said once");
+			// The lowest rows are out of sight: the banner needs room.
+			assert.deepEqual((await drawn(page)).slice(0, 5), before, "the graph is still there");
+			assert.ok((await opacity(page, ".results")) < 0.6, "and dimmed");
+			assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+			await shot(page, `outage-${colorScheme}-${width}`);
+			await page.unrouteAll({ behavior: "wait" });
+			// By itself, or at once by the button.
+			if (width === 390) await banner(page).getByRole("button", { name: "Try now" }).click();
+			await banner(page).waitFor({ state: "detached" });
+			await flameReady(page);
+			await page.waitForFunction(() => !document.querySelector(".failed-view"));
+			assert.equal(await opacity(page, ".results"), 1);
+		}
+});
+
+test("without any view yet the page fills when the server is back", async (t) => {
+	for (const name of ["explore", "services", "targets", "compare"]) {
+		const { page } = await open(t, name, {
+			before: (p) => p.route("**/api/**", (route) => route.abort()),
+		});
+		await banner(page).waitFor();
+		await page.unrouteAll({ behavior: "wait" });
+		await banner(page).waitFor({ state: "detached" });
+		await page
+			.locator({ explore: ".results", services: ".fleet [role=row]", targets: ".pool", compare: ".results" }[name])
+			.first()
+			.waitFor();
+	}
+});
+
+test("a server that ends leaves its targets on the screen", async (t) => {
+	const config = `
+global: {scrape_interval: 1h}
+scrape_configs:
+  - job_name: few
+    profiling_config: {pprof_config: ${HEAP_ALONE}}
+    static_configs: [{targets: ["127.0.0.1:1"]}]
+`;
+	const server = await startServer({ files: { "e.yml": config } });
+	let stopped = false;
+	t.after(() => stopped || server.stop());
+	const { page } = await openPage(t, `${server.base}targets`);
+	await page.locator(".pool h2").getByText("few").waitFor();
+	stopped = true;
+	await server.stop();
+	await banner(page).waitFor();
+	await page.locator(".pool h2").getByText("few").waitFor();
+	assert.ok((await opacity(page, ".pool")) < 0.6);
+});
+
+test("a wrong query says what is wrong above the last good view", async (t) => {
+	const { page, problems } = await open(t, explore({ query: QUERY, ...fixedWindow(120), view: "flame" }));
+	await flameReady(page);
+	await page.locator(".chart canvas").waitFor();
+	const before = (await drawn(page)).slice(0, 5);
+	await run(page, "mrge(cpu)");
+	await page.locator(".notice.error").waitFor();
+	assert.match(await page.locator(".notice.error").innerText(), /unknown function "mrge"/);
+	assert.deepEqual((await drawn(page)).slice(0, 5), before);
+	assert.equal(await page.locator(".chart canvas").count(), 1, "the chart stays too");
+	assert.ok((await opacity(page, ".results")) < 0.6);
+	await shot(page, "wrong-query");
+	await run(page, QUERY);
+	await page.locator(".notice.error").waitFor({ state: "detached" });
+	await flameReady(page);
+	assert.equal(await opacity(page, ".results"), 1);
+	// The browser itself says that a request failed.
+	assert.deepEqual(problems.filter((p) => !/status of 400/.test(p)), []);
+});
+
+test("the server's own failure is asked again by itself; a query that is wrong is not", async (t) => {
+	let failures = 0;
+	const { page } = await open(t, explore({ query: QUERY, ...fixedWindow(120), view: "flame" }), {
+		before: (p) =>
+			p.route("**/api/v1/query?*", (route) =>
+				failures++ < 1
+					? route.fulfill({
+							status: 500,
+							json: { status: "error", errorType: "internal", error: "out of luck" },
+						})
+					: route.fallback(),
+			),
+	});
+	await page.getByText(/out of luck/).waitFor();
+	await page.locator(".notice.error").getByText(/Trying again in \d+ s/).waitFor();
+	await flameReady(page);
+	assert.equal(await page.locator(".notice.error").count(), 0);
+	await run(page, "mrge(cpu)");
+	await page.locator(".notice.error").waitFor();
+	assert.doesNotMatch(await page.locator(".notice.error").innerText(), /Trying/);
+});

@@ -1,0 +1,82 @@
+// The server cannot be reached: delays, one probe for all, and who asks again.
+import assert from "node:assert/strict";
+import test, { mock } from "node:test";
+import { page } from "./page.mjs";
+
+const { outage, api } = page;
+const gone = () => new api.ApiError(0, "unavailable", "the server cannot be reached");
+/** Lets what was promised happen. */
+const turns = async () => {
+	for (let i = 0; i < 5; i++) await Promise.resolve();
+};
+
+test("what counts as unreachable", () => {
+	const is = (status, type) => outage.unreachable(new api.ApiError(status, type, "x"));
+	assert.ok(is(0, "unavailable"));
+	assert.ok(is(502, "bad_response"), "a gateway answers for it");
+	assert.ok(!is(404, "bad_response"));
+	assert.ok(!is(503, "timeout"), "the server itself answers");
+});
+
+test("all wait for one probe, which is repeated ever more slowly", async () => {
+	mock.timers.enable({ apis: ["setTimeout"] });
+	try {
+		let probes = 0;
+		let up = false;
+		const store = new outage.OutageStore(async () => {
+			probes++;
+			if (!up) throw gone();
+		});
+		const asked = [];
+		store.wait(() => asked.push("a"));
+		const leave = store.wait(() => asked.push("b"));
+		store.wait(() => asked.push("c"));
+		leave();
+		assert.notEqual(store.get(), null);
+		assert.equal(store.get().lastAnswer, null);
+		for (const [i, s] of [3, 5, 10, 20, 30, 30].entries()) {
+			assert.equal(outage.delaySeconds(i), s);
+			mock.timers.tick(1000 * s - 1);
+			assert.equal(probes, i);
+			mock.timers.tick(1);
+			assert.equal(probes, i + 1);
+			assert.equal(store.get().retryAt, null, "under way");
+			await turns();
+		}
+		assert.deepEqual(asked, []);
+		up = true;
+		store.now();
+		await turns();
+		assert.equal(store.get(), null);
+		assert.deepEqual(asked, ["a", "c"], "each once");
+		mock.timers.tick(100000);
+		assert.equal(probes, 7, "and nothing is left");
+		// One that fails again at once has to wait longer: it is the same outage.
+		store.wait(() => asked.push("a again"));
+		mock.timers.tick(29999);
+		assert.equal(probes, 7);
+		mock.timers.tick(1);
+		await turns();
+		assert.equal(probes, 8);
+		assert.deepEqual(asked, ["a", "c", "a again"]);
+		assert.notEqual(store.get(), undefined);
+	} finally {
+		mock.timers.reset();
+	}
+});
+
+test("an error that is not the network's ends the outage too", async () => {
+	mock.timers.enable({ apis: ["setTimeout"] });
+	try {
+		const store = new outage.OutageStore(async () => {
+			throw new api.ApiError(500, "internal", "x");
+		});
+		let again = 0;
+		store.wait(() => again++);
+		mock.timers.tick(3000);
+		await turns();
+		assert.deepEqual([store.get(), again], [null, 1]);
+	} finally {
+		mock.timers.reset();
+	}
+});

@@ -1,0 +1,246 @@
+// The alert drawer, over any page: the expression over the past day, its limit, how often it would
+// have fired, and the rule with its test as text.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Chart } from "../chart/chart";
+import { largestValue } from "../chart/series";
+import type { Frame } from "../chart/plot";
+import { alertAs } from "../query/edit";
+import { QueryBar } from "../query/querybar";
+import { CopyButton } from "../shared/copybutton";
+import { Segmented } from "../shared/fields";
+import { IconX } from "../shared/icons";
+import { QueryError } from "../shared/notices";
+import { parseDuration } from "../shared/timerange";
+import { limitText, parseLimit } from "./limit";
+import { LimitLine } from "./limitline";
+import { INTERVAL_S, ruleText, validName } from "./rule";
+import { type AlertState, useDraft } from "./usedraft";
+import "./alert.css";
+
+const CHART_PX = 190;
+/** Space above the limit. */
+const ABOVE = 1.25;
+
+/** The focus goes into the drawer, and back to where it was. */
+function useDrawer(close: () => void) {
+	const ref = useRef<HTMLElement>(null);
+	const last = useRef(close);
+	last.current = close;
+	useEffect(() => {
+		const before = document.activeElement;
+		const drawer = ref.current!;
+		drawer.querySelector("h2")!.focus({ preventScroll: true });
+		const onKey = (e: KeyboardEvent) => {
+			if (e.key !== "Escape" || e.defaultPrevented || document.querySelector("dialog[open]")) return;
+			const at = document.activeElement;
+			if (at === document.body || drawer.contains(at)) last.current();
+		};
+		document.addEventListener("keydown", onKey);
+		return () => {
+			document.removeEventListener("keydown", onKey);
+			if (!drawer.contains(document.activeElement) && document.activeElement !== document.body) return;
+			const there = before instanceof HTMLElement && before.isConnected && before !== document.body;
+			(there ? before : document.querySelector<HTMLElement>("main h1, main"))?.focus({ preventScroll: true });
+		};
+	}, []);
+	return ref;
+}
+
+function Plot({ of }: { of: AlertState }) {
+	const { past, unit, window: win, over, fired, move } = of;
+	const [frame, setFrame] = useState<Frame | null>(null);
+	const [held, setHeld] = useState<number | null>(null);
+	const top = Math.max(largestValue(past.lines, unit.chart.factor), over * unit.chart.factor * ABOVE);
+	const same = (a: Frame, b: Frame) => (Object.keys(a) as (keyof Frame)[]).every((k) => a[k] === b[k]);
+	return (
+		<div class={past.loaded.loading ? "busy" : ""}>
+			<Chart
+				matrix={past.lines}
+				unit={unit.chart}
+				window={win}
+				step={INTERVAL_S}
+				height={CHART_PX}
+				yMax={held ?? top}
+				label="The past day"
+				debugName="chart-alert"
+				empty={past.known ? "Nothing was measured in the past day" : undefined}
+				onSelect={() => undefined}
+				onFrame={(f) => setFrame((was) => (was && same(was, f) ? was : f))}
+			>
+				{frame && (
+					<LimitLine
+						frame={frame}
+						window={win}
+						unit={unit.chart}
+						of={unit.limit}
+						over={over}
+						firings={fired.firings}
+						onHold={(h) => setHeld(h ? top : null)}
+						onMove={move}
+					/>
+				)}
+			</Chart>
+		</div>
+	);
+}
+
+/** A field that keeps what is typed, and reports only what can be read. */
+function Field(props: {
+	name: string;
+	value: string;
+	hint?: string;
+	wrong?(text: string): string;
+	onText(text: string): void;
+}) {
+	const { name, value, hint, wrong, onText } = props;
+	const [text, setText] = useState<string | null>(null);
+	const said = text === null ? "" : (wrong?.(text) ?? "");
+	return (
+		<label class="alert-field">
+			<span class="faint">{name}</span>
+			<input
+				type="text"
+				value={text ?? value}
+				title={hint}
+				spellcheck={false}
+				aria-invalid={said ? "true" : undefined}
+				onInput={(e) => {
+					const v = (e.target as HTMLInputElement).value;
+					setText(v);
+					if (!wrong?.(v)) onText(v);
+				}}
+				onBlur={() => !said && setText(null)}
+			/>
+			{said && <span class="worse" role="status">{said}</span>}
+		</label>
+	);
+}
+
+function Fields({ of }: { of: AlertState }) {
+	const { draft, unit, over, move, set, severity, setSeverity } = of;
+	return (
+		<div class="alert-fields">
+			<Field
+				name={`Above, in ${unit.chart.factor === 1 ? unit.chart.label : of.past.unit}`}
+				value={limitText(over)}
+				hint="A number: 1.5, 20%, 512MiB"
+				wrong={(v) => (parseLimit(v) === null ? "not a number" : "")}
+				onText={(v) => move(parseLimit(v)!, true)}
+			/>
+			<Field
+				name="For"
+				value={draft.wait}
+				hint="How long it must be above the limit: 5m, 1h, 0s"
+				wrong={(v) => (parseDuration(v) === null ? "not a duration" : "")}
+				onText={(v) => set({ afor: v })}
+			/>
+			<Field name="Severity" value={severity} onText={setSeverity} />
+			<Field
+				name="Name"
+				value={draft.name}
+				wrong={(v) => (validName(v) ? "" : "letters, digits and _")}
+				onText={(v) => set({ aname: v })}
+			/>
+			<Field
+				name="More labels"
+				value={of.labelsText}
+				hint="team=shop, tier=1"
+				wrong={() => ""}
+				onText={(v) => set({ alabels: v })}
+			/>
+			{of.labelsWrong && <span class="worse" role="status">Labels are written name=value, name=value.</span>}
+		</div>
+	);
+}
+
+function Text({ title, file, text }: { title: string; file: string; text: string }) {
+	return (
+		<section class="alert-text" aria-label={title}>
+			<div class="alert-text-head">
+				<h3>{title}</h3>
+				<code class="faint ellipsis">{file}</code>
+				<span class="spacer" />
+				<CopyButton text={text} label={`Copy ${title.toLowerCase()}`} />
+			</div>
+			<pre tabIndex={0}>{text}</pre>
+		</section>
+	);
+}
+
+function Texts({ of }: { of: AlertState }) {
+	const { draft, test } = of;
+	const file = draft.name;
+	return (
+		<div class="alert-texts">
+			<Text title="The rule" file={`${file}.yml`} text={ruleText(draft)} />
+			{"text" in test ? (
+				<Text title="Its test" file={`${file}_test.yml`} text={test.text} />
+			) : (
+				<p class="notice">{test.none}</p>
+			)}
+			<p class="faint">
+				<code>epitool check rules {file}.yml</code>
+				{"text" in test && (
+					<>
+						{" and "}
+						<code>epitool test rules {file}_test.yml</code>
+					</>
+				)}{" "}
+				check both before <code>rule_files</code> takes them up.
+			</p>
+		</div>
+	);
+}
+
+function As({ of }: { of: AlertState }) {
+	const { draft, type, setExpr } = of;
+	const [cost, share] = [alertAs(draft.expr, "cost", type), alertAs(draft.expr, "share", type)];
+	if (!cost || !share) return null;
+	return (
+		<Segmented
+			label="What is measured"
+			value={/^cum_share\b/.test(draft.expr) ? "share" : "cost"}
+			options={[
+				["cost", "Cost", "What the function and all it calls cost"],
+				["share", "Share", "Their part of the cost of all"],
+			]}
+			onChange={(v) => setExpr(v === "cost" ? cost : share)}
+		/>
+	);
+}
+
+export function AlertDrawer() {
+	const of = useDraft();
+	const ref = useDrawer(of.close);
+	const { past, draft } = of;
+	return (
+		<aside class="alert-drawer" role="dialog" aria-labelledby="alert-title" ref={ref}>
+			<div class="panel-head">
+				<h2 id="alert-title" tabIndex={-1}>
+					New alert
+				</h2>
+				<As of={of} />
+				<span class="spacer" />
+				<button type="button" class="quiet" aria-label="Close" title="Close (Escape)" onClick={of.close}>
+					<IconX />
+				</button>
+			</div>
+			<div class="alert-body">
+				<QueryBar
+					query={draft.expr}
+					label="Expression of the alert"
+					loading={past.loaded.loading}
+					error={past.loaded.loading ? null : past.loaded.error}
+					onRun={(text) => text && of.setExpr(text)}
+				/>
+				{past.loaded.error && <QueryError error={past.loaded.error} sent={draft.expr} />}
+				<Plot of={of} />
+				<p class="alert-says" role="status">
+					{past.known ? of.sentence : past.loaded.loading ? "Reads the past day…" : ""}
+				</p>
+				<Fields of={of} />
+				<Texts of={of} />
+			</div>
+		</aside>
+	);
+}

@@ -1,0 +1,251 @@
+// A unit test of the rule, for `epitool test rules`: profiles in which the value is first below the
+// limit, then above it. What they must hold follows from the expression, whose value is computed for
+// two stacks. Of expressions that are more than that, the answer is why there is no test.
+import { exactName } from "../query/edit";
+import { language } from "../query/language";
+import { bare, childrenOf, type Node, read, type SelectorNode } from "../query/read";
+import { quote } from "../query/text";
+import { profileSelectors } from "../query/types";
+import type { Labels, ProfileType } from "../shared/api";
+import { parseDuration } from "../shared/timerange";
+import { type Draft, INTERVAL_S, summaryOf, type Told, yamlText } from "./rule";
+
+export interface Example {
+	/** The labels of an element of the answer; null if there is none. */
+	metric: Labels | null;
+	/** The labels of a series that the selector takes; null if not known. */
+	series: Labels | null;
+	/** The type of the profiles. */
+	type: ProfileType | null;
+}
+
+/** A test, or why there is none. */
+export type RuleTest = { text: string } | { none: string };
+
+/* ---- the value of an expression ---- */
+
+/** The cost in the function, and of all; or a number. */
+type Value = { fn: number; all: number } | number;
+
+class Unread extends Error {}
+
+const ratio = (p: { fn: number; all: number }): number => (p.all ? p.fn / p.all : 0);
+const THROUGH = new Set(["sum", "min", "max", "avg", "topk", "bottomk", "sort", "sort_desc"]);
+
+function operate(op: string, a: number, b: number): number {
+	if (op === "+") return a + b;
+	if (op === "-") return a - b;
+	if (op === "*") return a * b;
+	if (op === "/") return a / b;
+	throw new Unread(`the operator ${op}`);
+}
+
+/** The value of `n` if each profile, one a minute, has these costs. */
+function valueOf(text: string, n: Node, each: { fn: number; all: number }, delta: boolean): Value {
+	const of = (m: Node): Value => valueOf(text, m, each, delta);
+	const times = (p: Value, k: number): Value =>
+		typeof p === "number" ? p * k : { fn: p.fn * k, all: p.all * k };
+	switch (n.type) {
+		case "paren":
+			return of(n.inner);
+		case "number":
+			return Number(text.slice(n.start, n.end));
+		case "unary":
+			return times(of(n.inner), text[n.start] === "-" ? -1 : 1);
+		case "selector":
+			return times(each, delta && n.range !== null ? n.range / INTERVAL_S : 1);
+		case "binary": {
+			const [a, b] = [of(n.lhs), of(n.rhs)];
+			if (typeof a === "number" && typeof b === "number") return operate(n.op.name, a, b);
+			if (typeof b === "number" && "*/".includes(n.op.name)) return times(a, operate(n.op.name, 1, b));
+			throw new Unread(`the operator ${n.op.name} of profiles`);
+		}
+		case "call":
+			return called(n.name, n.args, of, delta);
+		default:
+			throw new Unread("a text");
+	}
+}
+
+function called(name: string, args: Node[], of: (n: Node) => Value, delta: boolean): Value {
+	const profiles = () => {
+		const p = of(args[0]);
+		if (typeof p === "number") throw new Unread(`${name} of numbers`);
+		return p;
+	};
+	if (name === "merge") return profiles();
+	if (name === "rate") {
+		const s = bare(args[0]);
+		if (s.type !== "selector" || !s.range || !delta) throw new Unread("such a rate");
+		const p = profiles();
+		return { fn: p.fn / s.range, all: p.all / s.range };
+	}
+	if (name === "total") return profiles().all;
+	if (name === "cum" || name === "flat") return profiles().fn;
+	if (name === "cum_share" || name === "flat_share") return ratio(profiles());
+	if (THROUGH.has(name.toLowerCase()) && args.length) return of(args[args.length - 1]);
+	if (name === "focus" || name === "show_from") return profiles();
+	throw new Unread(name);
+}
+
+/* ---- the profiles ---- */
+
+const calls = (n: Node): (Node & { type: "call" })[] => [
+	...(n.type === "call" ? [n] : []),
+	...childrenOf(n).flatMap(calls),
+];
+
+/** The frames above the function, so that filters keep its stack; throws for patterns. */
+function callersOf(n: Node): string[] {
+	return calls(n).flatMap((c) => {
+		if (c.name !== "focus" && c.name !== "show_from") return [];
+		const pattern = bare(c.args[1]);
+		const name = pattern.type === "string" ? exactName(pattern.value) : null;
+		if (name === null) throw new Unread(`${c.name} by a pattern`);
+		return [name];
+	});
+}
+
+/** The function in `{function="..."}`. */
+export function functionIn(expr: string): string | null {
+	const { tree } = read(expr);
+	for (const c of tree ? calls(tree) : []) {
+		const frames = c.args[1] && bare(c.args[1]);
+		if (frames?.type !== "frames") continue;
+		const m = /function\s*=\s*("(?:[^"\\]|\\.)*"|`[^`]*`)/.exec(expr.slice(frames.start, frames.end));
+		if (m) return m[1][0] === "`" ? m[1].slice(1, -1) : (JSON.parse(m[1]) as string);
+	}
+	return null;
+}
+
+/** The labels of the profiles: those of the element, and those that the matchers want. */
+function seriesLabels(s: SelectorNode, metric: Labels, { series }: Example): Labels {
+	const out: Labels = {};
+	for (const [k, v] of Object.entries(metric))
+		if (!["function", "filename", "line", "__name__"].includes(k)) out[k] = v;
+	for (const { label, op, value } of s.matchers) {
+		if (label in out || label === "__name__") continue;
+		const real = op === "=" ? value : series?.[label];
+		if (real !== undefined) out[label] = real;
+		else if (op === "=~") throw new Unread(`the matcher of ${label}, of which no series is known`);
+	}
+	return out;
+}
+
+/** The labels of the answer if nothing was measured yet. */
+function likelyMetric(tree: Node, s: SelectorNode, fn: string | null, series: Labels | null): Labels {
+	const merge = calls(tree).find((c) => c.name === "merge" && c.modifier?.word === "by");
+	const out: Labels = {};
+	for (const l of merge?.modifier?.labels ?? []) {
+		const value = s.matchers.find((m) => m.label === l && m.op === "=")?.value ?? series?.[l];
+		out[l] = value ?? "a";
+	}
+	if (fn !== null && calls(tree).some((c) => /^(cum|flat)/.test(c.name))) out.function = fn;
+	return out;
+}
+
+/** Four digits, as templates have them. */
+const four = (v: number): string => String(Number(v.toPrecision(4)));
+const SMALL = ["m", "u", "n", "p", "f", "a", "z", "y"];
+const LARGE = ["k", "M", "G", "T", "P", "E", "Z", "Y"];
+
+/** A value as the functions of templates write it. */
+export function humanized(v: number, how: Told["function"]): string {
+	if (how === "humanizePercentage") return `${four(v * 100)}%`;
+	const base = how === "humanize" ? 1000 : 1024;
+	let prefix = "";
+	for (let i = 0; i < 8 && Math.abs(v) >= base; i++, v /= base)
+		prefix = LARGE[i] + (base === 1024 ? "i" : "");
+	if (base === 1000 && v !== 0)
+		for (let i = 0; i < 8 && Math.abs(v) < 1; i++, v *= 1000) prefix = SMALL[i];
+	return four(v) + prefix;
+}
+
+const PARTS = 100000; // of a share
+const MOST = 2 ** 61;
+
+/** The values of both stacks for which the expression gives about `want`. */
+function stacksFor(text: string, tree: Node, delta: boolean, want: number) {
+	const of = (fn: number, other: number) => {
+		const v = valueOf(text, tree, { fn, all: fn + other }, delta);
+		if (typeof v !== "number") throw new Unread("profiles, which are no cost");
+		return v;
+	};
+	if (calls(tree).some((c) => /_share$/.test(c.name))) {
+		const part = Math.round(want * PARTS);
+		return { fn: part, other: PARTS - part, value: of(part, PARTS - part) };
+	}
+	const zero = of(0, 0);
+	const each = of(1, 0) - zero;
+	const fn = Math.max(0, Math.round((want - zero) / each));
+	if (!(fn >= 0) || fn > MOST) throw new Unread("such a limit");
+	return { fn, other: 0, value: of(fn, 0) };
+}
+
+/** Whether `epitool test rules` takes a type for a level. */
+const isLevel = (t: ProfileType): boolean =>
+	t.sample_type.startsWith("inuse_") ||
+	(["memory", "goroutine", "threadcreate"].includes(t.name) && !t.sample_type.startsWith("alloc_"));
+
+function write(d: Draft, example: Example): string {
+	const { tree } = read(d.expr);
+	const selectors = tree ? profileSelectors(tree) : [];
+	const [s] = selectors;
+	if (!tree || !language().functions.length) throw new Unread("this expression");
+	if (read(d.expr).selectors.length !== 1 || !s) throw new Unread("more than one selector");
+	if (s.offset || s.at) throw new Unread("an offset");
+	const { type } = example;
+	if (!type) throw new Unread("a profile type that is not known");
+	if (isLevel(type) === type.delta) throw new Unread("this profile type");
+	const over = Number(d.over);
+	const share = calls(tree).some((c) => /_share$/.test(c.name));
+	if (!(over > 0) || (share && over >= 1)) throw new Unread("a limit that is not above 0, or a share of 1");
+	const fn = functionIn(d.expr) ?? example.metric?.function ?? "main";
+	// Stacks as text end a frame there; and template arguments of C++ are not stored.
+	const cut = fn.includes(";") || /"\}$/.test(fn) || (fn.includes("::") && /[<(]/.test(fn));
+	if (cut) throw new Unread("a function with such a name");
+	const above = callersOf(tree);
+	const low = stacksFor(d.expr, tree, type.delta, over / 2);
+	const high = stacksFor(d.expr, tree, type.delta, share ? (1 + over) / 2 : over * 2);
+	if (!(low.value <= over) || !(high.value > over)) throw new Unread("such a limit");
+	const metric = example.metric ?? likelyMetric(tree, s, functionIn(d.expr), example.series);
+	const labels = seriesLabels(s, metric, example);
+	const [window, wait] = [s.range ?? 0, parseDuration(d.wait) ?? 0].map((x) => Math.ceil(x / INTERVAL_S));
+	const before = window + 5;
+	const until = before + window + wait + 1;
+	const stack = [...above, fn].filter((f, i, all) => i === 0 || f !== all[i - 1]);
+	const other = fn === "other" ? "rest" : "other";
+	const values = (a: number, b: number) => `${a}x${before - 1} ${b}x${until - before}`;
+	const folded = [`${stack.join(";")} ${values(low.fn, high.fn)}`];
+	if (share) folded.push(`${[...stack.slice(0, -1), other].join(";")} ${values(low.other, high.other)}`);
+	const selector = Object.entries(labels).map(([k, v]) => `${k}=${quote(v)}`).join(", ");
+	const expected = Object.entries({ ...metric, ...d.labels })
+		.filter(([k]) => k !== "__name__")
+		.map(([k, v]) => `              ${yamlText(k)}: ${yamlText(v)}\n`)
+		.join("");
+	const quiet = (minute: number) => `      - eval_time: ${minute}m\n        alertname: ${yamlText(d.name)}\n`;
+	return (
+		`rule_files: [${yamlText(`${d.name}.yml`)}]\nevaluation_interval: 1m\ntests:\n` +
+		`  - name: ${yamlText(`above ${d.over}${wait ? ` for ${d.wait}` : ""}`)}\n    interval: 1m\n` +
+		`    input_profiles:\n      - series: ${yamlText(`${type.name}{${selector}}`)}\n` +
+		`        type: ${[type.sample_type, type.sample_unit, type.period_type, type.period_unit].join(":")}\n` +
+		`        folded: |-\n${folded.map((l) => `          ${l}\n`).join("")}` +
+		`    alert_rule_test:\n` +
+		`      # Below the limit; then above it, but not for long enough; then it fires.\n` +
+		quiet(before) +
+		(wait ? quiet(before + wait) : "") +
+		quiet(until) +
+		`        exp_alerts:\n          - exp_labels:\n${expected || "              {}\n"}` +
+		`            exp_annotations:\n              summary: ` +
+		`${yamlText(summaryOf(d).filled(metric, humanized(high.value, d.told.function)))}\n`
+	);
+}
+
+export function ruleTest(d: Draft, example: Example): RuleTest {
+	try {
+		return { text: write(d, example) };
+	} catch (e) {
+		if (!(e instanceof Unread)) throw e;
+		return { none: `No test is made for ${e.message}: examples/rules/tests shows how one is written.` };
+	}
+}

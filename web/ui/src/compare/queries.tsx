@@ -1,0 +1,98 @@
+// The two queries of a comparison and two values of a label, in one form with one button.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Combo } from "../query/picker";
+import { QueryBar } from "../query/querybar";
+import { useLabelNames, windowTimes } from "../query/questions";
+import { useApi } from "../shared/hooks";
+import { type LabelPair, labelPair, type Sides, withLabels } from "./sides";
+
+export interface QueriesProps {
+	sides: Sides;
+	next: string;
+	base: string;
+	/** `labelled`: the sides differ by values of a label, so they are compared at the same time. */
+	onCompare(next: string, base: string, labelled: boolean): void;
+}
+
+/** Two values of a label, side by side: v1 against v2. */
+export function LabelFields({ pair, onPair }: { pair: LabelPair; onPair(p: LabelPair): void }) {
+	const { label, base, next } = pair;
+	const labels = useLabelNames();
+	const values = useApi<string[]>(label || null, `label/${encodeURIComponent(label)}/values`);
+	const options = values.answer?.data ?? [];
+	// With two values, the other side has the other one.
+	const other = (v: string) => (options.length === 2 ? options.find((o) => o !== v) : undefined);
+	const field = (name: string, value: string, onCommit: (v: string) => void) => (
+		<Combo
+			value={value}
+			options={options}
+			label={name}
+			placeholder="value"
+			onCommit={onCommit}
+		/>
+	);
+	return (
+		<div class="preset" role="group" aria-label="Two values of a label">
+			<span class="faint">Label</span>
+			<Combo
+				value={label}
+				options={(labels.answer?.data ?? []).filter((l) => !l.startsWith("__"))}
+				label="Label to compare by"
+				placeholder="label"
+				onCommit={(v) => onPair(v === label ? pair : { label: v, base: "", next: "" })}
+			/>
+			<span class="faint">base</span>
+			{field("Base value", base, (v) => onPair({ ...pair, base: v, next: next || other(v) || "" }))}
+			<span class="faint">new</span>
+			{field("New value", next, (v) => onPair({ ...pair, next: v, base: base || other(v) || "" }))}
+		</div>
+	);
+}
+
+/** The fields of the form, until they are compared: typed queries, and a pair that was chosen. */
+export function useDraft({ next, base }: Pick<QueriesProps, "next" | "base">, by: string | null) {
+	const own = labelPair(next, base, by);
+	const [chosen, setPair] = useState<LabelPair | null>(null);
+	const typed = useRef({ next, base });
+	useEffect(() => {
+		typed.current = { next, base };
+		setPair(null);
+	}, [next, base]);
+	return { typed, pair: chosen ?? own, chosen, setPair };
+}
+
+export type Draft = ReturnType<typeof useDraft>;
+
+export function Queries(props: QueriesProps & { draft: Draft }) {
+	const { sides, next, base, draft, onCompare } = props;
+	const compare = () => {
+		const { typed, chosen } = draft;
+		const of = (q: string) => q.trim();
+		const both = withLabels(of(typed.current.next), of(typed.current.base), chosen);
+		onCompare(both.next, both.base, chosen !== null && both.labelled);
+	};
+	const bar = (kind: "base" | "new", query: string) => (
+		<div class={`side ${kind}`}>
+			<span class="faint">
+				<i class="side-mark" />
+				{kind === "base" ? "Base" : "New"}
+			</span>
+			<QueryBar
+				query={query}
+				label={kind === "base" ? "Base query" : "New query"}
+				times={windowTimes(kind === "base" ? sides.base : sides.next)}
+				onText={(t) => (draft.typed.current[kind === "base" ? "base" : "next"] = t)}
+				onRun={compare}
+			/>
+		</div>
+	);
+	return (
+		<div class="queries">
+			{bar("base", base)}
+			{bar("new", next)}
+			<button type="button" class="primary" onClick={compare}>
+				Compare
+			</button>
+		</div>
+	);
+}

@@ -1,0 +1,170 @@
+// The files that the queries of a page name: what is in them, which type is shown, how long they stay.
+import { useEffect, useState } from "preact/hooks";
+import { type FileCall, filesOf, fileQuery, isFileId, withFile } from "../query/files";
+import { droppedFiles, type ProfileType } from "../shared/api";
+import { optionsOf, Select } from "../shared/fields";
+import { useApi, useUrl } from "../shared/hooks";
+import { formatClock, formatDuration, parseDuration } from "../shared/timerange";
+import { formatBytes } from "../shared/units";
+import {
+	chosenType,
+	compareStored,
+	type Contents,
+	fileAlone,
+	inWords,
+	productionQuery,
+	typeOptions,
+} from "./contents";
+import { contentsOf, keep, onFiles, removeKept } from "./opened";
+import "./files.css";
+
+type Edit = (change: (query: string) => string) => void;
+
+const KEEP_TIMES = ["1h", "1d", "7d", "30d"];
+const KEEP_FIRST = "7d";
+
+/** Draws anew when files were opened. */
+function useOpened(): void {
+	const [, set] = useState(0);
+	useEffect(() => onFiles(() => set((n) => n + 1)), []);
+}
+
+function TypeChoice({ of, contents, edit }: { of: FileCall; contents: Contents; edit: Edit }) {
+	const options = typeOptions(contents);
+	if (options.length < 2) return <span class="faint">{options[0]?.[1]}</span>;
+	return (
+		<Select
+			name="Type"
+			label={`Type of ${contents.name}`}
+			value={chosenType(contents, of.type)}
+			onChange={(type) => edit((q) => withFile(q, of.name, (f) => fileQuery(f.name, type)))}
+		>
+			{options.map(([value, text]) => (
+				<option key={value} value={value}>
+					{text}
+				</option>
+			))}
+		</Select>
+	);
+}
+
+/** For a file of this page: stored on the server for a time, so that a link shows it to others. */
+function Keep({ of, contents, edit }: { of: FileCall; contents: Contents; edit: Edit }) {
+	const [time, setTime] = useState("");
+	const [state, setState] = useState<"" | "busy" | string>("");
+	if (contents.keepMax === 0)
+		return (
+			<span class="faint">
+				Only this page has it. To share it, start the server with <code>--web.enable-files</code>.
+			</span>
+		);
+	const times = KEEP_TIMES.filter((t) => parseDuration(t)! <= contents.keepMax);
+	const offered = times.length ? times : [formatDuration(Math.floor(contents.keepMax))];
+	const chosen = time || (offered.includes(KEEP_FIRST) ? KEEP_FIRST : offered[offered.length - 1]);
+	const store = async () => {
+		setState("busy");
+		try {
+			const id = await keep(of.name, parseDuration(chosen)!);
+			setState("");
+			edit((q) => withFile(q, of.name, (f) => fileQuery(id, f.type)));
+		} catch (e) {
+			setState((e as Error).message);
+		}
+	};
+	return (
+		<>
+			<span class="faint">Only this page has it.</span>
+			<Select name="Keep for" label={`How long ${contents.name} is kept`} value={chosen} onChange={setTime}>
+				{optionsOf(offered)}
+			</Select>
+			<button
+				type="button"
+				class="small"
+				disabled={state === "busy"}
+				title="Stores it on the server until then, so that a link shows it to others"
+				onClick={() => void store()}
+			>
+				Keep
+			</button>
+			{state && state !== "busy" && (
+				<span class="notice error" role="alert">
+					{state}
+				</span>
+			)}
+		</>
+	);
+}
+
+function Kept({ contents }: { contents: Contents }) {
+	const [said, setSaid] = useState("");
+	const remove = () =>
+		removeKept(contents.id!).then(
+			() => setSaid("Removed: links to it show nothing any more"),
+			(e: Error) => setSaid(e.message),
+		);
+	return (
+		<>
+			<span class="faint">Kept until {formatClock(contents.expires!)}: a link shows it to others</span>
+			{contents.keepMax > 0 && !said && (
+				<button type="button" class="small" onClick={() => void remove()}>
+					Remove
+				</button>
+			)}
+			<span role="status">{said}</span>
+		</>
+	);
+}
+
+interface RowProps {
+	of: FileCall;
+	/** The file is all that the page's only query shows. */
+	alone: boolean;
+	stored: ProfileType[];
+	edit: Edit;
+}
+
+function Row({ of, alone, stored, edit }: RowProps) {
+	const { store } = useUrl();
+	const id = isFileId(of.name) ? of.name : "";
+	// An error of a kept file is that of the query, which says it already.
+	const { answer } = useApi<Contents>(id || null, `files/${id}`);
+	const contents = id ? (answer?.data ?? null) : contentsOf(of.name);
+	if (!contents)
+		return id ? null : (
+			<li class="notice warning">
+				{of.name} was in the memory of this page, which was loaded again: it is gone. Open it again.
+			</li>
+		);
+	const base = alone ? productionQuery(contents, of.type, stored) : "";
+	const against = new URLSearchParams(compareStored(fileQuery(of.name, of.type), base));
+	return (
+		<li>
+			<b class="file-name">{id ? contents.name || "profile" : of.name}</b>
+			<span class="faint">
+				{inWords(contents)}, {formatBytes(contents.bytes)}
+			</span>
+			<TypeChoice {...{ of, contents, edit }} />
+			{base && <a href={store.href("compare", against)}>Compare with {base}, as stored</a>}
+			<span class="spacer" />
+			{id ? <Kept contents={contents} /> : <Keep {...{ of, contents, edit }} />}
+		</li>
+	);
+}
+
+export function FilesPanel({ queries, stored, edit }: {
+	queries: string[];
+	stored: ProfileType[];
+	edit: Edit;
+}) {
+	useOpened();
+	const files = new Map(queries.flatMap(filesOf).map((f) => [f.name, f]));
+	if (files.size === 0) return null;
+	const alone = queries.length === 1 && fileAlone(queries[0]) !== "";
+	return (
+		<ul class="files" aria-label="Files">
+			{[...files.values()].map((of) => (
+				<Row key={of.name + droppedFiles.has(of.name)} {...{ of, alone, stored, edit }} />
+			))}
+		</ul>
+	);
+}

@@ -1,0 +1,138 @@
+// The panel of the heatmap on Explore: its head, the errors of its questions, why it is empty, the
+// hottest cell, and the query of the cells.
+import type { ComponentChildren } from "preact";
+import { useLayoutEffect, useRef } from "preact/hooks";
+import { useUrl } from "../shared/hooks";
+import { LastGood } from "../shared/lastgood";
+import { QueryError } from "../shared/notices";
+import { describeRange, formatDuration, type Window } from "../shared/timerange";
+import { cellWords, restWords } from "./cells";
+import { Heatmap } from "./heatmap";
+import { type HeatState, type Opening, openingOf, type Shown } from "./useheat";
+
+export interface HeatPanelProps {
+	state: HeatState;
+	/** The window that was asked for, in which there may be nothing. */
+	window: Window;
+	/** An open part of the window. */
+	mark: Window | null;
+	/** At the right of the head. */
+	tools: ComponentChildren;
+	/** Below the heatmap. */
+	children: ComponentChildren;
+	onOpen(opening: Opening): void;
+	/** A drag over a part of the window; `zoom` if Shift is held. */
+	onSelect(start: number, end: number, zoom: boolean): void;
+}
+
+/** The most expensive profile, one press away: its cell may be a pixel wide. */
+function Hottest({ shown, onOpen }: { shown: Shown; onOpen(cell: number): void }) {
+	const { heat, unit } = shown;
+	if (heat.hottest < 0) return null;
+	if (heat.max === 0) return <span>All these profiles cost nothing.</span>;
+	const { row, time, value } = cellWords(heat, unit, heat.hottest);
+	return (
+		<span class="heat-hottest">
+			Hottest:{" "}
+			<button
+				type="button"
+				class="small"
+				title="Opens the flame graph of this profile"
+				onClick={() => onOpen(heat.hottest)}
+			>
+				{value}, {row}, {time}
+			</button>
+		</span>
+	);
+}
+
+function Foot({ shown, onOpen }: { shown: Shown; onOpen(cell: number): void }) {
+	const { store, location } = useUrl();
+	const { sent, rows } = shown;
+	const params = new URLSearchParams({ query: sent });
+	for (const name of ["range", "from", "to"])
+		if (location.params.has(name)) params.set(name, location.params.get(name)!);
+	const rest = restWords(rows);
+	return (
+		<div class="heat-foot">
+			<Hottest shown={shown} onOpen={onOpen} />
+			{rest && <span>{rest}</span>}
+			<span class="heat-query">
+				Cells: <code>{sent}</code>{" "}
+				<a href={store.href("explore", params)} title="Opens the query of the cells, as lines">
+					Edit
+				</a>
+			</span>
+		</div>
+	);
+}
+
+function whyEmpty({ shown, empty, step, loading }: HeatState, window: Window): string {
+	if (loading && !shown) return "Loading…";
+	if (empty)
+		return (
+			`No profile of this query is stored in this window, ` +
+			`${describeRange({ kind: "absolute", ...window })}.`
+		);
+	if (shown && shown.heat.hottest < 0)
+		return (
+			`No whole column of ${formatDuration(step)} has profiles here. ` +
+			"A shorter range has shorter columns."
+		);
+	return "";
+}
+
+/** As in heat.css. */
+const PAD_PX = 12;
+
+export function HeatPanel(p: HeatPanelProps) {
+	const { state } = p;
+	const { shown, error, loading, step } = state;
+	const box = useRef<HTMLElement>(null);
+	// The first question needs the width, before there is a canvas.
+	useLayoutEffect(() => {
+		if (!shown) state.measure(box.current!.clientWidth - 2 * PAD_PX);
+	}, []);
+	const open = (cell: number) => {
+		const opening = shown && openingOf(shown, cell);
+		if (opening) p.onOpen(opening);
+	};
+	const why = whyEmpty(state, p.window);
+	const busy = loading ? " busy" : error ? " stale" : "";
+	return (
+		<section class={`panel heat-panel${busy}`} ref={box} aria-label="Heatmap">
+			<div class="panel-head">
+				<h2>Single profiles over time</h2>
+				{shown && <span class="faint">{shown.unit.label}</span>}
+				<span class="spacer" />
+				{p.tools}
+				<span
+					class="faint"
+					title="A click opens one profile, dragging a window. Shift and dragging zooms."
+				>
+					columns of {formatDuration(step)}
+					{shown?.largest ? ", the largest of each" : ""} · click or drag to open
+				</span>
+			</div>
+			{error && <QueryError error={error} sent={state.failed} />}
+			<LastGood failed={error !== null} good={state.fresh || state.empty}>
+				{why && <div class="empty">{why}</div>}
+				{shown && shown.heat.hottest >= 0 && (
+					<>
+						<Heatmap
+							heat={shown.heat}
+							unit={shown.unit}
+							sent={shown.sent}
+							mark={p.mark}
+							onOpen={open}
+							onSelect={p.onSelect}
+							onWidth={state.measure}
+						/>
+						<Foot shown={shown} onOpen={open} />
+					</>
+				)}
+			</LastGood>
+			{p.children}
+		</section>
+	);
+}

@@ -1,0 +1,46 @@
+// The label that a query groups by: one select for the graph and for the chart above it. It edits the
+// query, so that what is asked can be seen.
+import { optionsOf, Select } from "../shared/fields";
+import type { Patch } from "../shared/urlstate";
+import { groupLabels, regrouped, ungrouped } from "./edit";
+import { groupable } from "./labels";
+import { useLabelNames } from "./questions";
+
+/** The value of `by` in the address for a chart of functions; any other is a label of old links. */
+export const BY_FUNCTION = "function";
+
+export interface GroupByProps {
+	query: string;
+	/** Whether the chart is by function; not offered if not given. */
+	functions?: boolean;
+	onChange(change: (query: string) => string, also: Patch): void;
+}
+
+export function GroupBy({ query, functions, onChange }: GroupByProps) {
+	const labels = useLabelNames();
+	const own = groupLabels(query).join(", ");
+	const options = groupable(labels.answer?.data ?? []).filter(
+		(l) => !l.startsWith("__") && l !== BY_FUNCTION,
+	);
+	const choose = (v: string) => {
+		const label = v === BY_FUNCTION ? "" : v;
+		onChange((q) => (label ? regrouped(q, label) : ungrouped(q)), {
+			el: label ? "all" : null,
+			...(functions === undefined ? {} : { by: v === BY_FUNCTION ? v : null }),
+		});
+	};
+	return (
+		<Select
+			name="Group by"
+			label="Group by"
+			value={functions ? BY_FUNCTION : own}
+			hint="One line and one graph per value of a label, also of pprof's own labels"
+			onChange={choose}
+		>
+			<option value="">nothing</option>
+			{functions !== undefined && <option value={BY_FUNCTION}>top functions (chart)</option>}
+			{own && !options.includes(own) && <option value={own}>{own}</option>}
+			{optionsOf(options)}
+		</Select>
+	);
+}

@@ -1,0 +1,215 @@
+// The verdict above a comparison: one sentence, and the function's share per minute on both sides.
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo } from "preact/hooks";
+import { buildFlame, comparable, type Flame } from "../flame/layout";
+import { shortName } from "../flame/names";
+import type { ProfileElement } from "../shared/api";
+import { publish } from "../shared/debug";
+import { IconBell } from "../shared/icons";
+import { formatDuration } from "../shared/timerange";
+import { formatNanoseconds, formatSigned, trend } from "../shared/units";
+import { amountWord, type Blame, blame, calledBy, fromTo, moreTime, waitFor } from "./blame";
+import type { Significance } from "./significance";
+import { type StripSide, Strips } from "./strips";
+import { boundsOf } from "./verdict";
+import "./verdictpanel.css";
+
+export interface VerdictProps {
+	element: ProfileElement;
+	/** null if the server does not judge such a difference. */
+	significance: Significance | null;
+	/** A side is a file: chance is not judged, and there is nothing to alert on. */
+	files?: boolean;
+	/** The length of the new window, 0 if unknown. */
+	seconds: number;
+	sides?: { base: StripSide; next: StripSide };
+	tick?: number;
+	onOpen(name: string): void;
+	onAlert(name: string): void;
+	/** Asks for windows of so many seconds. */
+	onLonger?(seconds: number): void;
+	/** Below the sentence. */
+	children?: ComponentChildren;
+}
+
+function Name({ name, onOpen }: { name: string; onOpen(name: string): void }) {
+	return (
+		<button
+			type="button"
+			class="fn-link"
+			title={`${name}: its callers and callees`}
+			onClick={() => onOpen(name)}
+		>
+			{shortName(name)}
+		</button>
+	);
+}
+
+function Callers({ of, onOpen }: { of: Blame; onOpen(name: string): void }) {
+	const { word, named } = calledBy(of.callers);
+	if (!named) return null;
+	const more = word === "by" ? of.callers.length - named : 0;
+	return (
+		<>
+			, called {word}{" "}
+			{of.callers.slice(0, named).map(([name], i) => (
+				<>
+					{i > 0 && (more ? ", " : " and ")}
+					<Name name={name} onOpen={onOpen} />
+				</>
+			))}
+			{more > 0 && ` and ${more} more`}
+		</>
+	);
+}
+
+/** Why it is not certain yet, and how long it takes to tell. */
+function Open(
+	props: { of: Significance; name: string } & Pick<VerdictProps, "seconds" | "onLonger">,
+) {
+	const { of, name, seconds, onLonger } = props;
+	if (of.loading) return <>looking whether that is chance…</>;
+	const wait = waitFor(of.notes, of.changes.get(name), seconds);
+	return (
+		<>
+			<b>cannot tell yet{wait > 0 && `: ${moreTime(wait)}`}</b>
+			{wait > 0 && seconds > 0 && onLonger && (
+				<button type="button" class="small" onClick={() => onLonger(seconds + wait)}>
+					Compare {formatDuration(Math.ceil((seconds + wait) / 60) * 60)}
+				</button>
+			)}
+		</>
+	);
+}
+
+function Certainty({ of, props }: { of: Blame; props: VerdictProps }) {
+	const { significance, element } = props;
+	if (of.certainty === "certain") {
+		const bounds = significance?.changes.get(of.name);
+		const hint = bounds && `Its own share moved between ${boundsOf(bounds)}; at most 1 % of such findings are chance`;
+		return (
+			<>
+				; <b title={hint}>certain</b>
+			</>
+		);
+	}
+	if (significance)
+		return (
+			<>
+				; <Open {...props} of={significance} name={of.name} />
+			</>
+		);
+	return element.type?.endsWith(":delta") ? (
+		<span class="faint">
+			; chance is not judged for {props.files ? "files" : "filtered or grouped profiles"}
+		</span>
+	) : null;
+}
+
+function Named({ of, flame, props }: { of: Blame; flame: Flame; props: VerdictProps }) {
+	const { element, seconds, onOpen } = props;
+	const { unit, type = "" } = element;
+	const [from, to, by] = fromTo(of, flame, type, unit);
+	const delta = of.costs.next - of.costs.base;
+	const level = !type.endsWith(":delta");
+	return (
+		<>
+			<Name name={of.name} onOpen={onOpen} />
+			{of.of === "flat" && <span class="faint"> itself</span>} {from} →{" "}
+			<b class={trend(delta)}>{to}</b> ({by && `${by}, `}
+			{formatSigned(delta, unit)}
+			{amountWord(type)}
+			{seconds > 0 && !level && ` in ${formatNanoseconds(seconds * 1e9)}`})
+			<Callers of={of} onOpen={onOpen} />
+			<Certainty of={of} props={props} />
+		</>
+	);
+}
+
+/** What to say if one side has no costs. */
+function empty(flame: Flame): string {
+	const { baseTotal, nextTotal } = flame.diff!;
+	if (!(baseTotal > 0) && !(nextTotal > 0)) return "Both sides are empty: neither has costs in its window.";
+	return baseTotal > 0
+		? "New is empty: it has no costs in its window, so there is nothing to compare. The colours below are packages, not changes."
+		: "The base is empty: it has no costs in its window, so there is nothing to compare with. The colours below are packages, not changes.";
+}
+
+/** The server's verdict that nothing changed; "" if it is another one. */
+const nothingChanged = (of: Significance | null): string =>
+	of?.notes.find((n) => /^no function changed/.test(n)) ?? "";
+
+function Sentence({ flame, of, props }: { flame: Flame; of: Blame | null; props: VerdictProps }) {
+	const calm = nothingChanged(props.significance);
+	if (!comparable(flame)) return <>{empty(flame)}</>;
+	if (calm)
+		return (
+			<>
+				{calm.charAt(0).toUpperCase() + calm.slice(1)}; <b>certain</b>
+			</>
+		);
+	if (!of) return <>Both sides cost the same.</>;
+	return <Named of={of} flame={flame} props={props} />;
+}
+
+export function useBlame(element: ProfileElement, significance: Significance | null) {
+	const flame = useMemo((): Flame | null => {
+		try {
+			return buildFlame(element.flamebearer);
+		} catch {
+			return null; // the flame graph says why
+		}
+	}, [element]);
+	const changes = significance && !significance.loading ? significance.changes : null;
+	const judged = significance !== null;
+	const of = useMemo(
+		() => flame && blame(flame, judged ? (changes ?? new Map()) : null),
+		[flame, changes, judged],
+	);
+	return { flame, of };
+}
+
+export function VerdictPanel(props: VerdictProps) {
+	const { element, significance, sides } = props;
+	const { flame, of } = useBlame(element, significance);
+	useEffect(() => {
+		publish("verdict", () => of);
+		return () => publish("verdict", null);
+	}, [of]);
+	if (!flame) return null;
+	const level = !element.type?.endsWith(":delta");
+	const shown = of && comparable(flame) && !nothingChanged(significance);
+	return (
+		<section class="panel verdict" aria-label="Verdict">
+			<p role="status">
+				<Sentence flame={flame} of={of} props={props} />
+			</p>
+			{shown && !props.files && (
+				<button
+					type="button"
+					class="small"
+					title={`The cost of ${of.name} over the past day with a limit, and the rule as text`}
+					onClick={() => props.onAlert(of.name)}
+				>
+					<IconBell />
+					Alert when it costs more
+				</button>
+			)}
+			{shown && of.also.length > 0 && (
+				<p class="faint also">
+					Also changed:{" "}
+					{of.also.map((name, i) => (
+						<>
+							{i > 0 && ", "}
+							<Name name={name} onOpen={props.onOpen} />
+						</>
+					))}
+				</p>
+			)}
+			{shown && sides && (
+				<Strips {...sides} name={of.name} of={of.of} unit={level ? element.unit : ""} tick={props.tick ?? 0} />
+			)}
+			{props.children}
+		</section>
+	);
+}

@@ -1,0 +1,158 @@
+// Shown until the first profile is stored: how far it is, and what is in the way.
+import { useMemo } from "preact/hooks";
+import type { ProfileType, Targets } from "./api";
+import { CopyButton } from "./copybutton";
+import { cpuComes, dueText, type FirstError, firstSteps, type FirstSteps } from "./firststeps";
+import { type Loaded, useApi, useClock, useInterval } from "./hooks";
+import { type Runtime, seconds } from "./stored";
+import "./firstminute.css";
+
+const ASK_EVERY_S = 2;
+
+const CONFIG = `scrape_configs:
+  - job_name: my-service
+    static_configs: [{ targets: ["localhost:6060"] }]
+`;
+
+export interface FirstMinute {
+	/** There is no profile to show yet; null: not known. */
+	waiting: boolean | null;
+	targets: Targets | null;
+	stored: number;
+}
+
+/**
+ * Asks again every two seconds until there is a profile to show. `wantsCpu`: where a CPU profile is
+ * on its way, another one does not do.
+ */
+export function useFirstMinute(types: Loaded<ProfileType[]>, wantsCpu: boolean): FirstMinute {
+	const known = types.answer?.data;
+	const noCpu = known !== undefined && !known.some((t) => t.name === "process_cpu");
+	const asks = known !== undefined && (known.length === 0 || (wantsCpu && noCpu));
+	const targets = useApi<Targets>(asks ? "first" : null, "targets", { state: "active" });
+	const data = targets.answer?.data ?? null;
+	const comes = wantsCpu && known !== undefined && !targets.error && cpuComes(known, data);
+	const waiting = known ? known.length === 0 || comes : null;
+	useInterval(waiting ? ASK_EVERY_S : 0, () => {
+		if (!types.loading) types.again();
+		if (!targets.loading) targets.again();
+	});
+	return { waiting, targets: data, stored: known?.length ?? 0 };
+}
+
+function HowToName() {
+	return (
+		<>
+			<h2>No profiles are stored yet</h2>
+			<p>
+				No program is named yet. Name one that serves <code>/debug/pprof/</code> in the
+				configuration file, and have it read again (SIGHUP, or a restart):
+			</p>
+			<div class="first-config">
+				<pre tabIndex={0}>{CONFIG}</pre>
+				<CopyButton text={CONFIG} />
+			</div>
+			<p>This page sees the first profile by itself.</p>
+		</>
+	);
+}
+
+type State = "done" | "now" | "todo" | "failed";
+const MARKS: Record<State, string> = { done: "✓", now: "", todo: "·", failed: "✗" };
+const SPOKEN: Record<State, string> = {
+	done: "Done",
+	now: "Under way",
+	todo: "To come",
+	failed: "Failed",
+};
+
+function Step({ state, children }: { state: State; children: preact.ComponentChildren }) {
+	return (
+		<li class={`first-${state}`}>
+			<span class="first-mark" aria-hidden="true">
+				{state === "now" ? <span class="spinner" /> : MARKS[state]}
+			</span>
+			<span class="visually-hidden">{SPOKEN[state]}: </span>
+			<span>{children}</span>
+		</li>
+	);
+}
+
+const count = (n: number, what: string) => `${n.toLocaleString("en")} ${what}${n === 1 ? "" : "s"}`;
+
+function Failure({ error, all }: { error: FirstError; all: boolean }) {
+	return (
+		<div class="notice error" role={all ? "alert" : undefined}>
+			<div>
+				<b>{error.url}</b> {error.error}
+			</div>
+			{error.cause && <div>{error.cause}</div>}
+			<a href="targets?state=down">All targets that fail</a>
+		</div>
+	);
+}
+
+function Steps({ steps, stored }: { steps: FirstSteps; stored: number }) {
+	const { kind, targets, profiles, up, down, dueIn } = steps;
+	const some = targets > 0;
+	const idle = up > 0 && up + down === profiles;
+	const first: State = kind === "failing" ? "failed" : idle || stored ? "done" : "now";
+	return (
+		<ul class="first-steps" role="status">
+			<Step state="done">Configuration read: {count(steps.jobs, "job")}</Step>
+			<Step state={some ? "done" : "now"}>
+				{some ? (
+					<>
+						<a href="targets">{count(targets, "target")}</a> found, with{" "}
+						{count(profiles, "profile")} to take
+					</>
+				) : (
+					<>
+						No targets found yet: see <a href="service-discovery">service discovery</a>
+					</>
+				)}
+			</Step>
+			<Step state={some ? first : "todo"}>
+				{kind === "failing"
+					? "First profile: every target has failed"
+					: idle
+						? `First profile taken, but without samples: the next one is ${dueText(dueIn)}`
+						: stored
+							? `First profile taken; the first of CPU time is ${dueText(dueIn)}`
+							: `First profile ${some ? dueText(dueIn) : "after that"}`}
+			</Step>
+			<Step state={stored ? "done" : "todo"}>
+				{stored ? "Stored" : "Stored: nothing yet"}. The graph appears here by itself.
+			</Step>
+		</ul>
+	);
+}
+
+/** The checklist of `first`, which waits. */
+export function FirstMinutePanel({ first }: { first: FirstMinute }) {
+	const pools = useApi<{ scrapePools: string[] | null }>("pools", "scrape_pools");
+	const runtime = useApi<Runtime>("runtime", "status/runtimeinfo");
+	const clock = useClock();
+	const ahead = useMemo(
+		() => (runtime.answer ? seconds(runtime.answer.data.serverTime) - Date.now() / 1000 : 0),
+		[runtime.answer],
+	);
+	// Jobs may come with a reload.
+	useInterval(ASK_EVERY_S, () => pools.loading || pools.again());
+	if (!first.targets || !pools.answer) return null;
+	const steps = firstSteps(first.targets, pools.answer.data.scrapePools ?? [], clock + ahead);
+	if (steps.kind === "unconfigured")
+		return (
+			<section class="panel first-minute">
+				<HowToName />
+			</section>
+		);
+	const failing = steps.kind === "failing";
+	return (
+		<section class="panel first-minute">
+			<h2>{failing ? "No target can be scraped" : "The first profile is on its way"}</h2>
+			<Steps steps={steps} stored={first.stored} />
+			{steps.error && <Failure error={steps.error} all={failing} />}
+		</section>
+	);
+}

@@ -1,0 +1,129 @@
+// The way from a configuration to the first stored profile, as steps.
+import type { ProfileType, Target, Targets } from "./api";
+
+export interface FirstError {
+	url: string;
+	error: string;
+	/** The likely cause, in words; "" if none is known. */
+	cause: string;
+}
+
+/**
+ * `unconfigured`: no job scrapes anything. `empty`: the jobs have no targets. `failing`: every
+ * target has failed. `waiting`: the first profile is under way.
+ */
+export type FirstKind = "unconfigured" | "empty" | "failing" | "waiting";
+
+export interface FirstSteps {
+	kind: FirstKind;
+	jobs: number;
+	targets: number;
+	/** Of all targets together: each is scraped for several. */
+	profiles: number;
+	up: number;
+	down: number;
+	/** Seconds until the first profile is complete, negative if it is late; null if not known. */
+	dueIn: number | null;
+	error: FirstError | null;
+}
+
+const CAUSES: [RegExp, string][] = [
+	[
+		/connection refused/i,
+		"Nothing listens at this address. Is the program running, and is the port right?",
+	],
+	[
+		/^(proxy .*)?lookup /i,
+		"The name has no address. Is it spelled right, and does this machine's DNS know it?",
+	],
+	[
+		/HTTP status 404/,
+		"The program answers, but not at this path. A Go program needs " +
+			'import _ "net/http/pprof"; another path is set by path_prefix in profiling_config.',
+	],
+	[
+		/HTTP status 40[13]/,
+		"The program wants credentials: basic_auth, authorization or tls_config of the job.",
+	],
+	[
+		/already in use|another profile/i,
+		"Another profiler is profiling the program, and only one can at a time.",
+	],
+	[/HTTP status 5/, "The program itself failed to make the profile; its log may say why."],
+	[
+		/certificate|tls|ssl/i,
+		"The two do not agree about TLS: see scheme and tls_config of the job.",
+	],
+	[
+		/deadline exceeded|nothing received|timed out/i,
+		"No answer came in time. Does a firewall drop it, or is scrape_timeout too short?",
+	],
+	[
+		/malformed HTTP/i,
+		"What listens there speaks no HTTP, or speaks HTTPS (then: scheme: https in the job).",
+	],
+	[
+		/no route|unreachable/i,
+		"This machine has no way to that address. Is it right, and is the network up?",
+	],
+];
+
+export function likelyCause(error: string): string {
+	return CAUSES.find(([pattern]) => pattern.test(error))?.[1] ?? "";
+}
+
+const addressOf = (t: Target): string =>
+	`${t.scrapePool} ${t.discoveredLabels.__address__ ?? t.labels.instance ?? t.scrapeUrl}`;
+
+/** `now`: the server's time, in seconds. */
+export function firstSteps(data: Targets, jobs: string[], now: number): FirstSteps {
+	const rows = data.activeTargets ?? [];
+	const down = rows.filter((t) => t.health === "down");
+	const up = rows.filter((t) => t.health === "up").length;
+	const fresh = rows.filter((t) => t.health === "unknown");
+	const due = (fresh.length ? fresh : rows.filter((t) => t.health === "up"))
+		.map((t) => Date.parse(t.nextProfile ?? "") / 1000)
+		.filter(Number.isFinite);
+	const [pool, why] = Object.entries(data.scrapePoolErrors ?? {})[0] ?? [];
+	const first: FirstError | null = down.length
+		? { url: down[0].scrapeUrl, error: down[0].lastError, cause: "" }
+		: pool !== undefined
+			? { url: pool, error: why, cause: "" }
+			: null;
+	if (first) first.cause = likelyCause(first.error);
+	const kind =
+		jobs.length === 0 && rows.length === 0
+			? "unconfigured"
+			: rows.length === 0
+				? "empty"
+				: down.length === rows.length
+					? "failing"
+					: "waiting";
+	return {
+		kind,
+		jobs: jobs.length,
+		targets: new Set(rows.map(addressOf)).size,
+		profiles: rows.length,
+		up,
+		down: down.length,
+		dueIn: due.length ? Math.min(...due) - now : null,
+		error: first,
+	};
+}
+
+/** Whether a CPU profile is on its way to a server that has none yet. */
+export function cpuComes(types: ProfileType[], data: Targets | null): boolean {
+	if (types.some((t) => t.name === "process_cpu")) return false;
+	if (!data) return true;
+	return (data.activeTargets ?? []).some(
+		(t) => t.profile === "process_cpu" && t.health === "unknown",
+	);
+}
+
+/** When the first profile is there, in words. */
+export function dueText(dueIn: number | null): string {
+	if (dueIn === null) return "after one scrape interval";
+	const s = Math.ceil(dueIn);
+	if (s > 0) return `expected in ${s} s`;
+	return s > -3 ? "expected now" : `expected ${-s} s ago, it is late`;
+}

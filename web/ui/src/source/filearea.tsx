@@ -1,0 +1,142 @@
+// Where the code comes from: files that are dropped or chosen, debuginfod, a link; and what to do
+// where there is none.
+import { useRef, useState } from "preact/hooks";
+import { Select } from "../shared/fields";
+import { useDrop } from "../shared/hooks";
+import { dropped, type Dropped, FILES_MAX, matching, ofDrop, ofInput } from "./dropped";
+import { isServed } from "./source";
+import type { SourceState } from "./usesource";
+
+const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+/** What came of a drop, where it gave no text for `path`. */
+function outcome(files: Dropped[], over: number, path: string): string {
+	if (files.length === 0) return "No file was in it that can be read.";
+	if (over) return `More than ${FILES_MAX.toLocaleString("en")} files: ${over} were left out.`;
+	if (matching(dropped.list, path).length) return "";
+	const what =
+		files.length === 1 ? files[0].path : `None of the ${files.length.toLocaleString("en")} files`;
+	return files.length === 1
+		? `${what} is another file: its path does not end as ${path} does.`
+		: `${what} ends as ${path} does.`;
+}
+
+/** Takes files for the page, and says what came of the last ones. */
+export function useFiles(path: string) {
+	const [said, say] = useState("");
+	const add = (files: Dropped[]) => say(outcome(files, dropped.add(files), path));
+	const over = useDrop((data) => void ofDrop(data).then(add));
+	return { add, over, said };
+}
+
+/** Two buttons: files, or a folder with all that is in it. */
+function Choose({ add }: { add(files: Dropped[]): void }) {
+	const files = useRef<HTMLInputElement>(null);
+	const folder = useRef<HTMLInputElement>(null);
+	const took = (input: HTMLInputElement) => {
+		add(ofInput(input.files!));
+		input.value = ""; // the same file may be chosen again
+	};
+	return (
+		<>
+			<button type="button" class="small" onClick={() => files.current!.click()}>
+				Choose files
+			</button>
+			<button type="button" class="small" onClick={() => folder.current!.click()}>
+				Choose a folder
+			</button>
+			<input
+				ref={files}
+				type="file"
+				multiple
+				hidden
+				aria-label="Source files"
+				onChange={() => took(files.current!)}
+			/>
+			<input
+				ref={folder}
+				type="file"
+				hidden
+				aria-label="A folder with source files"
+				{...{ webkitdirectory: true }}
+				onChange={() => took(folder.current!)}
+			/>
+		</>
+	);
+}
+
+/** Why debuginfod gives no text. */
+function WhyNotFetched({ of }: { of: SourceState }) {
+	const { settings, fetched, build } = of;
+	if (!settings.debuginfod)
+		return (
+			<>
+				This server asks no debuginfod server for code: <code>source: true</code> at a server in the
+				section <code>debuginfod</code> allows it.
+			</>
+		);
+	if (!isServed(of.place, build))
+		return <>debuginfod is asked by GNU build ids and whole paths, which profiles do not name here.</>;
+	return <>debuginfod: {fetched.error ? fetched.error.detail : "no answer yet"}.</>;
+}
+
+function WhyNoLink({ of }: { of: SourceState }) {
+	return of.settings.links ? (
+		<>No link of the configuration fits this path and these labels.</>
+	) : (
+		<>
+			<code>source_links</code> in the configuration makes links to your repository.
+		</>
+	);
+}
+
+/** What to do to see the code. */
+export function NoText({ of, add }: { of: SourceState; add(files: Dropped[]): void }) {
+	const path = of.place!.file;
+	return (
+		<div class="no-text">
+			<p>
+				<b>To see the code</b>, drop <code>{baseOf(path)}</code> here, or the folder that it is in.{" "}
+				<Choose add={add} />
+			</p>
+			<p class="faint">
+				Files stay in this browser. <WhyNotFetched of={of} /> {!of.link && <WhyNoLink of={of} />}
+			</p>
+		</div>
+	);
+}
+
+/** Which text is shown. */
+export function TextFrom({ of }: { of: SourceState }) {
+	const { file, fetched } = of;
+	if (!file.file)
+		return fetched.lines && <span class="faint">Code from {fetched.server}</span>;
+	return (
+		<span class="text-from">
+			{file.found.length > 1 ? (
+				<Select
+					name="Code from"
+					label="The dropped file that is shown"
+					value={file.file.path}
+					onChange={file.choose}
+				>
+					{file.found.map((f) => (
+						<option key={f.path} value={f.path}>
+							{f.path}
+						</option>
+					))}
+				</Select>
+			) : (
+				<span class="faint">Code from {file.file.path}, dropped here</span>
+			)}
+			<button
+				type="button"
+				class="quiet small"
+				title="Forgets all dropped files"
+				onClick={() => dropped.clear()}
+			>
+				Forget
+			</button>
+		</span>
+	);
+}

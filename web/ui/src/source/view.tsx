@@ -1,0 +1,216 @@
+// A function's file: each line with what it cost in the window, beside the code where that is known.
+import { useEffect, useRef } from "preact/hooks";
+import { CopyButton } from "../shared/copybutton";
+import { Select } from "../shared/fields";
+import { IconX } from "../shared/icons";
+import { Narrow } from "../shared/layout";
+import { QueryError } from "../shared/notices";
+import { formatPercent, share } from "../shared/units";
+import { NoText, TextFrom, useFiles } from "./filearea";
+import { Listing, type ListingHandle } from "./listing";
+import { buildKey, hostOf, lineUrl, openSource, otherVersion, shortBuild } from "./source";
+import { type SourceProps, type SourceState, useSource } from "./usesource";
+import "./source.css";
+
+interface Part {
+	props: SourceProps;
+	of: SourceState;
+}
+
+const close = (props: SourceProps) => props.patch(openSource(""));
+
+/** The file, if lines of the function are in several: one that was inlined has the file of each copy. */
+function FileSelect({ props, of }: Part) {
+	if ((of.places?.length ?? 0) < 2) return null;
+	return (
+		<Select
+			name="File"
+			label="File"
+			value={of.place!.file}
+			onChange={(file) => props.patch({ file, build: null, line: null }, true)}
+		>
+			{of.places!.map((p) => (
+				<option key={p.file} value={p.file}>
+					{p.file}
+				</option>
+			))}
+		</Select>
+	);
+}
+
+/** Lines of other builds have other numbers, so one of them may be chosen. */
+function BuildSelect({ props, of }: Part) {
+	const builds = of.place?.builds ?? [];
+	if (builds.length < 2) return null;
+	const all = builds.reduce((sum, b) => sum + b.cum, 0);
+	return (
+		<Select
+			name="Build"
+			label="Build"
+			hint="Lines of one build only: in another one the same line may be other code"
+			value={of.chosen ? buildKey(of.chosen) : ""}
+			onChange={(build) => props.patch({ build: build || null }, true)}
+		>
+			<option value="">all {builds.length}</option>
+			{builds.map((b) => (
+				<option key={buildKey(b)} value={buildKey(b)}>
+					{shortBuild(b)}, {formatPercent(share(b.cum, all))}
+				</option>
+			))}
+		</Select>
+	);
+}
+
+function Head({ props, of }: Part) {
+	const { fn } = props;
+	const { place, link } = of;
+	const title = useRef<HTMLHeadingElement>(null);
+	useEffect(() => title.current!.focus({ preventScroll: true }), [fn]);
+	const first = place && Math.min(...place.lines.keys());
+	return (
+		<div class="source-head">
+			<h2 ref={title} tabIndex={-1}>
+				{fn}
+			</h2>
+			<span class="spacer" />
+			<button type="button" class="small" onClick={() => props.onFunction(fn)}>
+				Callers and callees
+			</button>
+			<button type="button" class="small" onClick={() => close(props)}>
+				<IconX />
+				Close
+			</button>
+			{place && (
+				<div class="source-file">
+					<code class="ellipsis" title={place.file}>
+						{place.file}
+					</code>
+					{link && (
+						<a
+							href={lineUrl(link, Number(props.params.get("line")) || (Number.isFinite(first) ? first! : 1))}
+							target="_blank"
+							rel="noopener noreferrer"
+							title={link}
+						>
+							Open at {hostOf(link)}
+						</a>
+					)}
+					<FileSelect props={props} of={of} />
+					<BuildSelect props={props} of={of} />
+					<TextFrom of={of} />
+				</div>
+			)}
+		</div>
+	);
+}
+
+/** The questions behind the costs. */
+function Questions({ of }: { of: SourceState }) {
+	const one = (what: "flat" | "cum") => (
+		<p>
+			<code>{of.queries[what]}</code> <CopyButton text={of.queries[what]!} label={`Copy the query of ${what}`} />
+		</p>
+	);
+	return (
+		<details class="source-queries">
+			<summary>Queries</summary>
+			{one("flat")}
+			{one("cum")}
+		</details>
+	);
+}
+
+/** What speaks against the lines: several builds, another version of the text, no lines at all. */
+function Doubts({ of }: { of: SourceState }) {
+	const { place, chosen, rows, lines, file } = of;
+	const several = new Set(place!.builds.map((b) => b.id).filter(Boolean)).size;
+	const doubts = [
+		file.error,
+		rows && otherVersion(rows, lines),
+		several > 1 &&
+			!chosen &&
+			`The costs of ${several} builds are added up, in which a line may be other code: choose a build.`,
+		place!.lines.size === 0 && "Profiles name the file of this function, but no lines.",
+	].filter(Boolean) as string[];
+	return (
+		<>
+			{doubts.map((d) => (
+				<div key={d} class="notice" role="status">
+					{d}
+				</div>
+			))}
+		</>
+	);
+}
+
+function File({ props, of }: Part) {
+	const place = of.place!;
+	const handle = useRef<ListingHandle>(null);
+	const files = useFiles(place.file);
+	const { rows, lines } = of;
+	const line = Number(props.params.get("line")) || 0;
+	const waiting = of.fetched.loading && !lines;
+	return (
+		<div class={files.over ? "source-body over" : "source-body"}>
+			<Doubts of={of} />
+			{files.said && (
+				<div class="notice" role="status">
+					{files.said}
+				</div>
+			)}
+			{!lines && !waiting && <NoText of={of} add={files.add} />}
+			{waiting && <p class="no-text faint">Asking debuginfod for the code…</p>}
+			<div class="source-tools">
+				<button type="button" class="small" onClick={() => handle.current?.next(1)}>
+					Next cost
+				</button>
+				<button type="button" class="small" onClick={() => handle.current?.next(-1)}>
+					Previous
+				</button>
+				<Narrow name="Queries">
+					<Questions of={of} />
+				</Narrow>
+			</div>
+			{rows === null ? (
+				<div class="empty">{of.error ? "" : "Loading…"}</div>
+			) : rows.length === 0 ? (
+				<div class="empty">No line of this file costs anything here.</div>
+			) : (
+				<Listing
+					rows={rows}
+					unit={props.element.unit}
+					diff={props.element.flamebearer.format === "double"}
+					line={line}
+					begin={JSON.stringify([props.fn, line, props.params.get("build"), lines !== null, of.file.file?.path])}
+					url={of.link}
+					label={`Lines of ${place.file}`}
+					handle={handle}
+				/>
+			)}
+		</div>
+	);
+}
+
+export function SourceView(props: SourceProps) {
+	const of = useSource(props);
+	const onKey = (e: KeyboardEvent) => {
+		if (e.key === "Escape" && !e.defaultPrevented) close(props);
+	};
+	return (
+		<div class="source" onKeyDown={onKey}>
+			<Head props={props} of={of} />
+			{of.error && <QueryError error={of.error} sent={of.sent} />}
+			{of.place ? (
+				<File key={of.place.file} props={props} of={of} />
+			) : (
+				<div class="empty">
+					{of.places
+						? "No file is known for this function here. Native code gets files and lines from its debug data: see the page Symbols."
+						: of.error
+							? ""
+							: "Loading…"}
+				</div>
+			)}
+		</div>
+	);
+}
