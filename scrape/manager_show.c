@@ -57,9 +57,15 @@ static struct labels without_secrets(struct snapshot *s, struct labels ls)
 static int64_t next_profile(const struct scraper *s)
 {
 	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns;
+	int64_t at = clock_now_ns() - clock_monotonic_ns();
 
-	return s->set ? clock_now_ns() + turn - clock_monotonic_ns() + s->target->seconds * NS_PER_S :
-					0;
+	if (!s->set)
+		return 0;
+	/* An interval may be longer than any time. */
+	if (__builtin_add_overflow(at, turn, &at) ||
+		__builtin_add_overflow(at, s->target->seconds * NS_PER_S, &at) || at > TIME_MAX_NS)
+		return TIME_MAX_NS;
+	return at;
 }
 
 /* Copies the fields that only the loop's thread may read. */
