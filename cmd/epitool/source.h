@@ -19,6 +19,17 @@ struct source_options {
 	const char *type; /* of files: the sample type; "": the one that the file names, or its last */
 };
 
+/* Of a command that reads one source; f has profile, match, type and the question q. */
+#define SOURCE_FLAGS(f) \
+	{ "profile", FLAG_STRING, &(f).profile, "cpu", \
+		"Of a run (run=1): the profile type, such as memory:alloc_space." }, \
+		{ "match", FLAG_STRING, &(f).match, "", "Of a run: further matchers: job=\"api\"." }, \
+		{ "type", FLAG_STRING, &(f).type, "", \
+			"Of a file: the sample type; default: the one the file names, or its last." }, \
+		{ "time", FLAG_STRING, &(f).q.time, "", "Evaluate at this time; default: now." }, \
+		{ "start", FLAG_STRING, &(f).q.start, "", "All profiles from here to --end." }, \
+		{ "end", FLAG_STRING, &(f).q.end, "", "See --start; default: now." }, ASK_FLAGS((f).q)
+
 struct source {
 	const char *text;
 	bool is_file;

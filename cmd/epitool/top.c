@@ -218,13 +218,10 @@ static enum err_code check_flags(
 	struct top_flags *f, const char *text, bool watch, bool count, struct err *err)
 {
 	struct question q;
+	enum err_code rc = costs_check_flags(f->by_text, f->measure, &f->by, err);
 
-	if (!costs_by_parse(f->by_text, &f->by))
-		return err_set(err, ERR_INVALID,
-			"unknown --by \"%s\"; known are function, system_name, filename, line, mapping",
-			f->by_text);
-	if (strcmp(f->measure, "flat") && strcmp(f->measure, "cum"))
-		return err_set(err, ERR_INVALID, "--measure is flat or cum, not \"%s\"", f->measure);
+	if (rc)
+		return rc;
 	if (watch && f->watch_ns <= 0)
 		return err_set(err, ERR_INVALID, "--watch is more than 0");
 	if (count && !watch)
@@ -256,15 +253,7 @@ int top(int argc, char **argv)
 		{ "by", FLAG_STRING, &f.by_text, "function",
 			"function, system_name, filename, line or mapping." },
 		{ "measure", FLAG_STRING, &f.measure, "flat", "flat or cum: what is sorted by." },
-		{ "profile", FLAG_STRING, &f.profile, "cpu",
-			"Of a run (run=1): the profile type, such as memory:alloc_space." },
-		{ "match", FLAG_STRING, &f.match, "", "Of a run: further matchers: job=\"api\"." },
-		{ "type", FLAG_STRING, &f.type, "",
-			"Of a file: the sample type; default: the one the file names, or its last." },
-		{ "time", FLAG_STRING, &f.q.time, "", "Evaluate at this time; default: now." },
-		{ "start", FLAG_STRING, &f.q.start, "", "All profiles from here to --end." },
-		{ "end", FLAG_STRING, &f.q.end, "", "See --start; default: now." },
-		ASK_FLAGS(f.q),
+		SOURCE_FLAGS(f),
 	};
 	size_t n = sizeof(flags) / sizeof(flags[0]), args_n = 0;
 	const char *args[1];

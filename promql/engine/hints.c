@@ -1,9 +1,9 @@
 /*
  * Hints: an empty answer whose selectors name what is not stored says so, and what is near it.
  *
- * Only the first such name of a selector is told: a label is looked for among those of the type.
- * The names are those of the query's own time, so a hint never names what a second try would not
- * find.
+ * A hint names only the first such name of a selector: it looks for a label among those of the
+ * type. The names are those of the query's own time, so a hint never names what a second try would
+ * not find.
  */
 #include <stdio.h>
 

@@ -123,14 +123,12 @@ static enum err_code take_jfr(
 	return rc;
 }
 
-/* How far it is to the first such character; all of it if there is none. */
-static size_t length_before(struct str s, char c)
+/* The bytes before the first occurrence; all of them if there is none. */
+static size_t length_before(struct str s, struct str what)
 {
-	size_t n = 0;
+	ptrdiff_t at = str_find(s, what);
 
-	while (n < s.len && s.ptr[n] != c)
-		n++;
-	return n;
+	return at < 0 ? s.len : (size_t)at;
 }
 
 /* A file of ours says in a profile's name what it is: "process_cpu:cpu:nanoseconds:..". */
@@ -138,11 +136,11 @@ static bool read_type(struct str name, struct str unit, struct str part[6])
 {
 	size_t n = 0, len;
 
-	name.len = length_before(name, ' ');
+	name.len = length_before(name, STR(" "));
 	for (size_t i = 0; i < 6; i++)
 		part[i] = STR("");
 	while (n < 6) {
-		len = length_before(name, ':');
+		len = length_before(name, STR(":"));
 		part[n++] = (struct str){ name.ptr, len };
 		if (len == name.len)
 			break;

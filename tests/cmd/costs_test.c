@@ -107,8 +107,13 @@ TEST(whole_files)
 	const struct compare_options o = { .threshold = 100 };
 	const struct want want[] = { { "x.go", { 100, 200 }, { 100, 200 }, 100, 100, false } };
 	enum costs_by by;
+	struct err err;
 
 	check(BY_FILENAME, &o, want, 1, 0);
-	CHECK(costs_by_parse("mapping", &by) && by == BY_MAPPING);
-	CHECK(!costs_by_parse("age", &by));
+	CHECK(!costs_check_flags("mapping", "cum", &by, &err) && by == BY_MAPPING);
+	CHECK(costs_check_flags("age", "flat", &by, &err) == ERR_INVALID);
+	CHECK_STR(str_of(err.msg),
+		"unknown --by \"age\"; known are function, system_name, filename, line, mapping");
+	CHECK(costs_check_flags("line", "both", &by, &err) == ERR_INVALID);
+	CHECK_STR(str_of(err.msg), "--measure is flat or cum, not \"both\"");
 }

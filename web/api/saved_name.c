@@ -57,7 +57,7 @@ static void add_length(struct buf *out, int64_t seconds)
 		buf_printf(out, "%" PRId64 "%c", seconds / units[i].size, units[i].unit);
 }
 
-/* Seconds are told where two windows may begin in the same minute. */
+/* A short window has seconds in its name, since another one may begin in the same minute. */
 static void add_window(struct buf *out, const struct saved_name *n)
 {
 	int64_t seconds = (n->end_ns - n->start_ns + NS_PER_S / 2) / NS_PER_S;

@@ -9,7 +9,7 @@
 #include "proto/report/frame_text.h"
 #include "proto/report/prune_pprof.h"
 
-bool costs_by_parse(const char *s, enum costs_by *out)
+static bool by_parse(const char *s, enum costs_by *out)
 {
 	static const char *const names[] = { [BY_FUNCTION] = "function",
 		[BY_SYSTEM_NAME] = "system_name",
@@ -23,6 +23,17 @@ bool costs_by_parse(const char *s, enum costs_by *out)
 			return true;
 		}
 	return false;
+}
+
+enum err_code costs_check_flags(
+	const char *by, const char *measure, enum costs_by *out, struct err *err)
+{
+	if (!by_parse(by, out))
+		return err_set(err, ERR_INVALID,
+			"unknown --by \"%s\"; known are function, system_name, filename, line, mapping", by);
+	if (strcmp(measure, "flat") && strcmp(measure, "cum"))
+		return err_set(err, ERR_INVALID, "--measure is flat or cum, not \"%s\"", measure);
+	return ERR_OK;
 }
 
 void costs_init(struct costs *c, struct arena *a, enum costs_by by)

@@ -45,8 +45,9 @@ struct compare_options {
 	double threshold; /* percent of the base's total; < 0: none */
 };
 
-/* False: not one of function, system_name, filename, line, mapping. */
-bool costs_by_parse(const char *s, enum costs_by *out);
+/* The flags --by and --measure of commands; ERR_INVALID: not one of what they may be. */
+MUST_CHECK enum err_code costs_check_flags(
+	const char *by, const char *measure, enum costs_by *out, struct err *err);
 void costs_init(struct costs *c, struct arena *a, enum costs_by by);
 void costs_release(struct costs *c);
 /* Each sample with a value: rows of its frames, outermost first, without what drop_frames drops. */

@@ -4,12 +4,10 @@
 
 enum err_code pair_check(struct pair_flags *f, struct err *err)
 {
-	if (!costs_by_parse(f->by_text, &f->by))
-		return err_set(err, ERR_INVALID,
-			"unknown --by \"%s\"; known are function, system_name, filename, line, mapping",
-			f->by_text);
-	if (strcmp(f->measure, "flat") && strcmp(f->measure, "cum"))
-		return err_set(err, ERR_INVALID, "--measure is flat or cum, not \"%s\"", f->measure);
+	enum err_code rc = costs_check_flags(f->by_text, f->measure, &f->by, err);
+
+	if (rc)
+		return rc;
 	f->compare.normalize = f->normalize;
 	f->compare.cum = !strcmp(f->measure, "cum");
 	f->q.format = "pprof";

@@ -164,15 +164,7 @@ int flame(int argc, char **argv)
 	struct flag flags[] = {
 		{ "print", FLAG_BOOL, &f.print, NULL, "Print all rows once, also on a terminal." },
 		{ "width", FLAG_UINT, &f.width, "0", "Characters of a row that is printed." },
-		{ "profile", FLAG_STRING, &f.profile, "cpu",
-			"Of a run (run=1): the profile type, such as memory:alloc_space." },
-		{ "match", FLAG_STRING, &f.match, "", "Of a run: further matchers: job=\"api\"." },
-		{ "type", FLAG_STRING, &f.type, "",
-			"Of a file: the sample type; default: the one the file names, or its last." },
-		{ "time", FLAG_STRING, &f.q.time, "", "Evaluate at this time; default: now." },
-		{ "start", FLAG_STRING, &f.q.start, "", "All profiles from here to --end." },
-		{ "end", FLAG_STRING, &f.q.end, "", "See --start; default: now." },
-		ASK_FLAGS(f.q),
+		SOURCE_FLAGS(f),
 	};
 	size_t n = sizeof(flags) / sizeof(flags[0]), args_n = 0;
 	const char *args[1];
