@@ -88,6 +88,20 @@ enum err_code body_status_error(
 		name[0] ? " " : "", name, text[0] ? ": " : "", text);
 }
 
+bool body_profiler_taken(int status, struct str body)
+{
+	/* Go; profilers of other languages that speak its protocol */
+	static const char *const words[] = { "already in use", "already running", "already started",
+		"already in progress" };
+
+	if (body.len > BODY_TEXT_SHOWN)
+		body.len = BODY_TEXT_SHOWN;
+	for (size_t i = 0; status >= 400 && i < sizeof(words) / sizeof(words[0]); i++)
+		if (str_find(body, str_of(words[i])) >= 0)
+			return true;
+	return false;
+}
+
 /* ---- the transport's compression ---- */
 
 /* Inflated bytes in an arena. */

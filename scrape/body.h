@@ -23,6 +23,9 @@
 enum err_code body_status_error(
 	int status, struct str content_type, struct str body, struct err *err);
 
+/* The answer of a process whose profiler somebody else has. */
+bool body_profiler_taken(int status, struct str body);
+
 struct body {
 	struct legacy_any any;
 	struct str raw; /* what it was decoded from */

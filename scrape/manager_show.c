@@ -70,6 +70,7 @@ static void show_state(struct snapshot *s, const struct scraper *from, struct ta
 	to->last_duration_ns = from->last_duration_ns;
 	to->next_profile_ns = next_profile(from);
 	to->health = from->health;
+	to->sharing = from->sharing.mode;
 	to->scrapes = from->scrapes;
 	to->failures = from->failures;
 	to->skipped = from->skipped;

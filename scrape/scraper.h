@@ -3,6 +3,7 @@
  * the outcome.
  *
  *	idle -> (waiting for the endpoint ->) fetching -> storing -> idle
+ *	        fetching -> refused -> fetching: another profiler has the process (sharing.h)
  *
  * Fetching ends with the answer. Storing is a worker's decoding, questions for names if it lacks
  * them (symbolize.h), and the sink's acknowledgement; the target's health and last scrape change
@@ -25,6 +26,7 @@
 #include "scrape/exclusive.h"
 #include "scrape/lane.h"
 #include "scrape/manager.h"
+#include "scrape/sharing.h"
 #include "scrape/targets.h"
 
 #define SCRAPE_QUEUED_BYTES_MAX ((size_t)256 << 20) /* of bodies that wait for a worker */
@@ -65,7 +67,13 @@ struct scraper_outcome {
 
 typedef void (*scraper_ended_fn)(void *ctx, const struct scraper_outcome *o);
 
-enum scraper_state { SCRAPER_IDLE, SCRAPER_WAITING, SCRAPER_FETCHING, SCRAPER_STORING };
+enum scraper_state {
+	SCRAPER_IDLE,
+	SCRAPER_WAITING,
+	SCRAPER_FETCHING,
+	SCRAPER_REFUSED,
+	SCRAPER_STORING
+};
 
 struct scraper {
 	struct scrape_env *env;
@@ -76,7 +84,8 @@ struct scraper {
 	struct event timer;
 	enum scraper_state state;
 	bool stopped; /* freed when the scrape under way ends */
-	bool sharing_logged; /* that two jobs want one endpoint */
+	bool queue_logged; /* that two jobs want one endpoint */
+	struct sharing sharing; /* with profilers elsewhere */
 	int64_t next_ns; /* monotonic: the next turn */
 	int64_t turn_ns; /* the turn that is under way, or was last */
 	struct exclusive_user user;

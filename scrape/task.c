@@ -235,11 +235,11 @@ static enum err_code take_legacy(struct scrape_task *t, const struct body *body,
 {
 	struct pprof *p;
 
-	if (t->target->profile->delta && t->target->seconds && !t->decoded->duration_nanos) {
+	if (t->target->profile->delta && t->seconds && !t->decoded->duration_nanos) {
 		if (!(p = arena_new(&t->arena, struct pprof)))
 			return arena_fail(&t->arena, "profile", err);
 		*p = *t->decoded;
-		p->duration_nanos = t->target->seconds * NS_PER_S;
+		p->duration_nanos = t->seconds * NS_PER_S;
 		t->decoded = p;
 	}
 	t->kinds = body->any.kinds;

@@ -27,6 +27,7 @@ struct scrape_task {
 	void (*ended)(struct scrape_task *t); /* on the loop's thread, after task_store */
 	int64_t start_ns, end_ns; /* time of day */
 	int64_t began_ns, answered_ns; /* monotonic */
+	int64_t seconds; /* that were asked for; 0: none */
 	struct buf body;
 	struct buf content_type, content_encoding;
 	struct arena arena; /* of what follows, from decoding to appending */

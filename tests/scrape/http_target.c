@@ -32,6 +32,7 @@ struct http_target {
 	struct mutex lock;
 	/* guarded by lock */
 	struct http_target_counts counts;
+	bool profiled; /* /one: by somebody */
 	unsigned busy;
 	struct buf head;
 };
@@ -195,6 +196,27 @@ static void remember_head(struct http_target *t, struct str head)
 }
 
 /* False: the connection ends. */
+static bool answer_one(struct http_target *t, int fd, struct str head)
+{
+	const char *seconds = strstr(head.ptr, "seconds=");
+	bool taken;
+
+	mutex_lock(&t->lock);
+	taken = t->profiled;
+	t->profiled = true;
+	mutex_unlock(&t->lock);
+	if (taken)
+		return answer(fd, "500 Internal Server Error",
+			"Content-Type: text/plain; charset=utf-8\r\nX-Go-Pprof: 1\r\n",
+			STR("Could not enable CPU profiling: cpu profiling already in use\n"));
+	for (int i = seconds ? atoi(seconds + 8) * 100 : 0; i > 0 && !atomic_load(&t->stop); i--)
+		usleep(10000);
+	mutex_lock(&t->lock);
+	t->profiled = false;
+	mutex_unlock(&t->lock);
+	return answer_profile(fd, buf_str(&t->cpu));
+}
+
 static bool serve(struct http_target *t, int fd, struct str path, struct str head)
 {
 	struct buf twice = { 0 };
@@ -251,6 +273,8 @@ static bool serve(struct http_target *t, int fd, struct str path, struct str hea
 		return answer_busy(t, fd, buf_str(&t->good));
 	if (str_is(path, "/profile"))
 		return answer_busy(t, fd, buf_str(&t->cpu));
+	if (str_is(path, "/one"))
+		return answer_one(t, fd, head);
 	return answer(fd, "404 Not Found", "", STR(""));
 }
 

@@ -35,12 +35,14 @@ const STATUS: [RegExp, (at: At) => string][] = [
 	[/^405/, () => "it does not take GET here; is the path that of a profile?"],
 	[/^30\d/, () => "it redirects elsewhere; name the address that it redirects to"],
 	[/^50[234]/, (at) => `the proxy at port ${at.port} does not reach the program`],
+	[/^500.*already (in use|running|started)/, () => "another profiler has the process all the time; let it ask for fewer seconds"],
 	[/^5/, () => "the program failed to make the profile; does another profiler run?"],
 ];
 
 /** The likely cause of a scrape's error; "" if the error says all that is known. */
 export function causeOf(error: string, url: string): string {
 	const at = hostOf(url);
+	if (/^another profiler has had/.test(error)) return "does another server scrape it, for all of its interval?";
 	const status = /server returned HTTP status (.*)/.exec(error)?.[1];
 	if (status !== undefined) return STATUS.find(([re]) => re.test(status))?.[1](at) ?? "";
 	if (/Connection refused/i.test(error)) return `nothing listens on ${at.port}`;
