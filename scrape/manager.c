@@ -51,11 +51,12 @@ static void pool_free(struct job_pool *p)
 /* Logs each message once, however often targets come and go. */
 static void log_trouble(struct job_pool *p)
 {
-	uint64_t hash = hash_bytes(p->set->error.ptr, p->set->error.len, 0);
+	struct str error = str_of(p->set->error ? p->set->error : "");
+	uint64_t hash = hash_bytes(error.ptr, error.len, 0);
 
-	if (p->set->error.len && hash != p->logged)
+	if (error.len && hash != p->logged)
 		log_warn("scrape", "some targets are not scraped", LOG_STR("job", p->job->job_name),
-			LOG_STR("err", p->set->error));
+			LOG_STR("err", error));
 	p->logged = hash;
 	if (p->set->limit_exceeded)
 		metric_add(&limit_exceeded, NULL, 1);
@@ -89,7 +90,7 @@ static void pool_sync(struct job_pool *p, const struct target_set *old, struct s
 {
 	struct scrape_manager *m = p->manager;
 	size_t old_n = old && scrapers ? old->n : 0, i = 0;
-	const struct target *t;
+	const struct target *t, *was;
 	int c;
 
 	mutex_assert_held(&m->lock);
@@ -97,16 +98,19 @@ static void pool_sync(struct job_pool *p, const struct target_set *old, struct s
 	p->scrapers = calloc(p->set->n ? p->set->n : 1, sizeof(struct scraper *));
 	p->trouble = p->scrapers ? NULL : "out of memory for targets";
 	for (size_t k = 0; p->scrapers && k < p->set->n; k++) {
-		t = &p->set->v[k];
+		t = p->set->v[k];
 		c = -1;
-		while (i < old_n && (c = target_cmp(&old->v[i], t)) < 0)
+		was = NULL;
+		while (i < old_n && (c = old->v[i] == t ? 0 : target_cmp(old->v[i], t)) < 0)
 			end_scraper(scrapers[i++]);
-		if (i < old_n && c == 0)
+		if (i < old_n && c == 0) {
+			was = old->v[i];
 			p->scrapers[k] = scrapers[i++];
-		if (p->scrapers[k])
-			scraper_change(p->scrapers[k], p->set, t);
-		else
-			p->scrapers[k] = scraper_new(m->lanes[t->home % m->lanes_n], p->set, t);
+		}
+		if (!p->scrapers[k])
+			p->scrapers[k] = scraper_new(m->lanes[t->home % m->lanes_n], t);
+		else if (was != t)
+			scraper_change(p->scrapers[k], t);
 		if (!p->scrapers[k])
 			p->trouble = "out of memory for targets";
 	}
@@ -137,10 +141,16 @@ static void on_groups(void *ctx, void *user, struct groups *groups)
 	struct scrape_manager *m = ctx;
 	struct job_pool *p = user;
 	int64_t began = clock_monotonic_ns();
-	struct target_set *set;
+	struct target_set *set, *before;
+	enum err_code rc;
 	struct err err;
 
-	if (targets_expand(p->config, p->job, m->shard, groups, &set, &err)) {
+	mutex_lock(&m->lock);
+	before = p->set ? target_set_ref(p->set) : NULL;
+	mutex_unlock(&m->lock);
+	rc = targets_expand(p->config, p->job, m->shard, groups, before, &set, &err);
+	target_set_unref(before);
+	if (rc) {
 		log_error(
 			"scrape", "job keeps its last targets", LOG_STR("job", p->job->job_name), LOG_E(&err));
 		return;

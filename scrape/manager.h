@@ -20,6 +20,7 @@
 #include "proto/sink.h"
 #include "scrape/config/config.h"
 #include "scrape/shard.h"
+#include "scrape/sharing.h"
 
 struct scrape_manager;
 struct target_set;

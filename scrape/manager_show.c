@@ -58,8 +58,9 @@ static int64_t next_profile(const struct scraper *s)
 {
 	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns;
 
-	return s->set ? clock_now_ns() + turn - clock_monotonic_ns() + s->target->seconds * NS_PER_S :
-					0;
+	return s->target ?
+		clock_now_ns() + turn - clock_monotonic_ns() + s->target->seconds * NS_PER_S :
+		0;
 }
 
 /* Copies the fields that only the loop's thread may read. */
@@ -129,15 +130,27 @@ static struct str why_dropped(struct snapshot *s, unsigned shard)
 	return dup(s, str_of(text));
 }
 
+static void show_dropped(struct snapshot *s, const struct target_part *p, struct str pool)
+{
+	for (size_t i = 0; i < p->dropped_n; i++)
+		s->out->dropped[s->out->dropped_n++] = (struct dropped_target){
+			.discovered = without_secrets(s, p->dropped[i].discovered),
+			.pool = pool,
+			.reason = why_dropped(s, p->dropped[i].shard),
+		};
+}
+
 static void show_pool(struct snapshot *s, const struct job_pool *p)
 {
 	struct scrape_snapshot *out = s->out;
 	struct pool_info *info = &out->pools[out->pools_n++];
-	struct str trouble = str_of(p->trouble ? p->trouble : "");
+	struct str trouble = str_of(p->trouble ? p->trouble :
+			p->set && p->set->error        ? p->set->error :
+											 "");
 
 	*info = (struct pool_info){
 		.name = dup(s, p->job->job_name),
-		.error = dup(s, trouble.len || !p->set ? trouble : p->set->error),
+		.error = dup(s, trouble),
 	};
 	if (!p->set)
 		return;
@@ -148,14 +161,11 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 	info->elsewhere = p->set->elsewhere;
 	for (size_t i = 0; i < p->set->n; i++) {
 		s->scrapers[out->active_n] = p->scrapers ? p->scrapers[i] : NULL;
-		show_target(s, p, &p->set->v[i], &out->active[out->active_n++]);
+		show_target(s, p, p->set->v[i], &out->active[out->active_n++]);
 	}
-	for (size_t i = 0; i < p->set->dropped_n; i++)
-		out->dropped[out->dropped_n++] = (struct dropped_target){
-			.discovered = without_secrets(s, p->set->dropped[i].discovered),
-			.pool = info->name,
-			.reason = why_dropped(s, p->set->dropped[i].shard),
-		};
+	for (size_t i = 0; i < p->set->pieces_n; i++)
+		if (p->set->pieces[i].part)
+			show_dropped(s, p->set->pieces[i].part, info->name);
 }
 
 /* The lock is held, so no scraper of a pool ends meanwhile. */

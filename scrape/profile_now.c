@@ -20,7 +20,7 @@
 struct profiling { /* one that is under way */
 	struct lane *lane;
 	const struct scraper *regular; /* the target's own loop; valid under the manager's lock only */
-	struct target_set *set; /* of the copy alone; held */
+	struct target_part *part; /* of the copy alone; held */
 	struct arena *arena;
 	bool wants_profile;
 	struct scraper *scraper; /* read and written on the loop's thread; NULL: it has ended */
@@ -55,7 +55,7 @@ static void find_in_pool(
 	const struct job_pool *p, const struct profile_now *wanted, struct found_target *f)
 {
 	for (size_t i = 0; p->set && i < p->set->n; i++) {
-		if (!is_meant(wanted, &p->set->v[i]))
+		if (!is_meant(wanted, p->set->v[i]))
 			continue;
 		if (f->n++ == 0) {
 			f->pool = p;
@@ -77,7 +77,7 @@ static enum err_code find_target(const struct scrape_manager *m, const struct pr
 	if (f->n > 1)
 		return err_set(err, ERR_INVALID, "%zu targets are named so: name one", f->n);
 	if (f->pool->set->limit_exceeded)
-		return err_set(err, ERR_LIMIT, STR_FMT, STR_ARG(f->pool->set->error));
+		return err_set(err, ERR_LIMIT, "%s", f->pool->set->error);
 	return ERR_OK;
 }
 
@@ -110,15 +110,15 @@ static void on_ended(void *ctx, const struct scraper_outcome *outcome)
 static void begin(void *ctx)
 {
 	struct profiling *p = ctx;
-	struct target *t = p->set->v;
+	struct target *t = p->part->v;
 	int64_t last = p->regular ? p->regular->last_scrape_ns : 0, now = clock_now_ns();
 
-	assert(loop_is_current(p->lane->loop) && p->set->n == 1);
+	assert(loop_is_current(p->lane->loop) && p->part->n == 1);
 	if (t->seconds)
 		t->interval_ns = t->seconds * NS_PER_S;
 	else if (last && now - last < t->interval_ns)
 		t->interval_ns = now - last > NS_PER_S ? now - last : NS_PER_S;
-	p->scraper = scraper_once(p->lane, p->set, t, on_ended, p);
+	p->scraper = scraper_once(p->lane, t, on_ended, p);
 	if (p->scraper) {
 		p->scraper->wants_profile = p->wants_profile;
 		scraper_begin(p->scraper);
@@ -147,7 +147,7 @@ static void cancel(void *ctx)
 
 static enum err_code set_seconds(struct profiling *p, int64_t seconds, struct err *err)
 {
-	struct target *t = p->set->v;
+	struct target *t = p->part->v;
 	struct buf url = { 0 };
 	char text[24];
 
@@ -158,9 +158,9 @@ static enum err_code set_seconds(struct profiling *p, int64_t seconds, struct er
 			err, ERR_INVALID, "a profile of %s is not measured over seconds", QUOTED(t->name));
 	snprintf(text, sizeof(text), "%" PRId64, seconds);
 	url_print_with(&url, t->url, STR("seconds"), str_of(text));
-	t->url = buf_failed(&url) ? (struct str){ NULL, 0 } : str_dup(&p->set->arena, buf_str(&url));
+	t->url = buf_failed(&url) ? (struct str){ NULL, 0 } : str_dup(&p->part->arena, buf_str(&url));
 	buf_release(&url);
-	t->shown_url = t->url.ptr ? hidden_url(&p->set->arena, t->url) : t->url;
+	t->shown_url = t->url.ptr ? hidden_url(&p->part->arena, t->url) : t->url;
 	if (!t->shown_url.ptr)
 		return err_nomem(err, "scrape");
 	t->timeout_ns += (seconds - t->seconds) * NS_PER_S;
@@ -171,8 +171,8 @@ static enum err_code set_seconds(struct profiling *p, int64_t seconds, struct er
 /* Into the caller's arena: the copy of the target is freed before the caller reads them. */
 static enum err_code describe(struct profiling *p, struct err *err)
 {
-	p->out.labels = labels_dup(p->arena, p->set->v->labels);
-	p->out.url = str_dup(p->arena, p->set->v->shown_url);
+	p->out.labels = labels_dup(p->arena, p->part->v->labels);
+	p->out.url = str_dup(p->arena, p->part->v->shown_url);
 	if (!p->out.labels.v || !p->out.url.ptr)
 		return arena_fail(p->arena, "profile", err);
 	return ERR_OK;
@@ -188,10 +188,10 @@ static enum err_code start(struct scrape_manager *m, const struct profile_now *w
 
 	mutex_lock(&m->lock);
 	if (!(rc = find_target(m, wanted, &f, err))) {
-		t = &f.pool->set->v[f.at];
+		t = f.pool->set->v[f.at];
 		p->regular = f.pool->scrapers ? f.pool->scrapers[f.at] : NULL;
 		p->lane = m->lanes[t->home % m->lanes_n];
-		rc = target_set_of(f.pool->set, t, &p->set, err);
+		rc = target_part_of(t, &p->part, err);
 	}
 	if (!rc && !(rc = set_seconds(p, wanted->seconds, err)) && !(rc = describe(p, err)))
 		loop_call(p->lane->loop, begin, p);
@@ -236,7 +236,7 @@ enum err_code scrape_manager_profile_now(struct scrape_manager *m, const struct 
 		else
 			*out = p.out;
 	}
-	target_set_unref(p.set);
+	target_part_unref(p.part);
 	mutex_destroy(&p.lock);
 	cond_destroy(&p.changed);
 	return rc;

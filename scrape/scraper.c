@@ -9,9 +9,8 @@
 
 #define LEAVE_NS (500 * NS_PER_MS)
 
-static void start(struct scraper *s, struct target_set *set, const struct target *target)
+static void start(struct scraper *s, const struct target *target)
 {
-	s->set = set;
 	s->target = target;
 	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, turn_on_timer, s);
 	turn_count_target();
@@ -19,22 +18,20 @@ static void start(struct scraper *s, struct target_set *set, const struct target
 }
 
 /*
- * A scrape under way moves to the new set too: a request may last minutes, and would keep all
- * targets of the old set in memory.
+ * A scrape under way moves to the new part too: a request may last minutes, and would keep the old
+ * groups in memory.
  */
-static void update(struct scraper *s, struct target_set *set, const struct target *target)
+static void update(struct scraper *s, const struct target *target)
 {
 	bool reschedule = s->target->interval_ns != target->interval_ns;
-	struct target_set *old = s->set;
+	const struct target *old = s->target;
 
-	s->set = set;
 	s->target = target;
 	if (s->state == SCRAPER_FETCHING) {
-		target_set_unref(s->task->set);
-		s->task->set = target_set_ref(set);
-		s->task->target = target;
+		target_unref(s->task->target);
+		s->task->target = target_ref(target);
 	}
-	target_set_unref(old);
+	target_unref(old);
 	if (reschedule)
 		turn_schedule(s);
 }
@@ -45,7 +42,7 @@ static void stop(struct scraper *s)
 
 	s->stopped = true;
 	if (s->scrapes && !s->env->closing)
-		report_gone(s->lane->report, s->set, s->target, clock_now_ns());
+		report_gone(s->lane->report, s->target, clock_now_ns());
 	event_del(&s->timer);
 	exclusive_leave(s->lane->exclusive, &s->user);
 	if (s->state == SCRAPER_STORING)
@@ -55,11 +52,6 @@ static void stop(struct scraper *s)
 		task_free(t);
 	}
 	scraper_free(s);
-}
-
-static void assert_of_set(const struct target_set *set, const struct target *target)
-{
-	assert(target >= set->v && target < set->v + set->n);
 }
 
 static struct scraper *scraper_alloc(struct lane *lane)
@@ -75,19 +67,17 @@ static struct scraper *scraper_alloc(struct lane *lane)
 	return s;
 }
 
-struct scraper *scraper_once(struct lane *lane, struct target_set *set, const struct target *target,
-	scraper_ended_fn ended, void *ctx)
+struct scraper *scraper_once(
+	struct lane *lane, const struct target *target, scraper_ended_fn ended, void *ctx)
 {
 	struct scraper *s = scraper_alloc(lane);
 
 	if (!s)
 		return NULL;
 	assert(ended && loop_is_current(lane->loop));
-	assert_of_set(set, target);
 	s->ended = ended;
 	s->ended_ctx = ctx;
-	s->set = target_set_ref(set);
-	s->target = target;
+	s->target = target_ref(target);
 	event_assign(&s->timer, loop_base(lane->loop), -1, 0, turn_on_timer, s);
 	return s;
 }
@@ -144,55 +134,51 @@ void scraper_leave_all(struct lane *lane)
 void scraper_take(struct scraper *s, const struct scraper_change *c)
 {
 	assert(loop_is_current(s->lane->loop) && !s->stopped);
-	assert(c->end || c->set);
+	assert(c->end || c->target);
 	if (c->end) {
-		target_set_unref(c->set);
-		if (s->set)
+		target_unref(c->target);
+		if (s->target)
 			stop(s);
 		else
 			scraper_free(s);
-	} else if (s->set) {
-		update(s, c->set, c->target);
+	} else if (s->target) {
+		update(s, c->target);
 	} else {
-		start(s, c->set, c->target);
+		start(s, c->target);
 	}
 }
 
 /* ---- changes from other threads ---- */
 
-static void queue_change(
-	struct scraper *s, struct target_set *set, const struct target *target, bool end)
+static void queue_change(struct scraper *s, const struct target *target, bool end)
 {
-	struct target_set *before;
+	const struct target *before;
 
-	if (!end)
-		assert_of_set(set, target);
 	mutex_lock(&s->lane->lock);
 	assert(!s->change.end); /* nothing follows scraper_end */
-	before = s->change.set; /* of a change that was not taken yet: the later one wins */
-	s->change.set = set ? target_set_ref(set) : NULL;
-	s->change.target = target;
+	before = s->change.target; /* of a change that was not taken yet: the later one wins */
+	s->change.target = target ? target_ref(target) : NULL;
 	s->change.end = end;
 	lane_put(s->lane, s);
 	mutex_unlock(&s->lane->lock);
-	target_set_unref(before);
+	target_unref(before);
 }
 
-struct scraper *scraper_new(struct lane *lane, struct target_set *set, const struct target *target)
+struct scraper *scraper_new(struct lane *lane, const struct target *target)
 {
 	struct scraper *s = scraper_alloc(lane);
 
 	if (s)
-		queue_change(s, set, target, false);
+		queue_change(s, target, false);
 	return s;
 }
 
-void scraper_change(struct scraper *s, struct target_set *set, const struct target *target)
+void scraper_change(struct scraper *s, const struct target *target)
 {
-	queue_change(s, set, target, false);
+	queue_change(s, target, false);
 }
 
 void scraper_end(struct scraper *s)
 {
-	queue_change(s, NULL, NULL, true);
+	queue_change(s, NULL, true);
 }

@@ -19,9 +19,10 @@
 #define META STR("__meta_")
 #define NAME STR(LABEL_NAME)
 
-void target_make_init(struct target_make *m, struct arena *a, const struct scrape_config *job)
+void target_make_init(struct target_make *m, struct arena *a, struct target_texts *texts,
+	const struct scrape_config *job)
 {
-	*m = (struct target_make){ .arena = a, .job = job };
+	*m = (struct target_make){ .arena = a, .texts = texts, .job = job };
 	labels_builder_init(&m->b, a, (struct labels){ 0 });
 	arena_init(&m->one, ONE_BYTES_MAX);
 }
@@ -40,13 +41,12 @@ static void set_default(struct target_make *m, struct str name, struct str value
 		labels_builder_set(&m->b, name, value);
 }
 
-/* A copy of scratch in the arena of the set. */
-static struct str keep_scratch(struct target_make *m)
+static struct str keep_scratch(struct target_make *m, struct arena *a)
 {
 	struct str s = { NULL, 0 };
 
 	if (!buf_failed(&m->scratch))
-		s = str_dup(m->arena, buf_str(&m->scratch));
+		s = str_dup(a, buf_str(&m->scratch));
 	buf_clear(&m->scratch);
 	if (!s.ptr)
 		m->b.failed = true;
@@ -56,10 +56,11 @@ static struct str keep_scratch(struct target_make *m)
 /* The same, with one copy for many targets. */
 static struct str share_scratch(struct target_make *m)
 {
-	struct str *kept = &m->kept[hash_bytes(m->scratch.ptr, m->scratch.len, 0) % TARGET_KEPT];
+	struct target_texts *t = m->texts;
+	struct str *kept = &t->kept[hash_bytes(m->scratch.ptr, m->scratch.len, 0) % TARGET_KEPT];
 
 	if (buf_failed(&m->scratch) || !kept->ptr || !str_eq(*kept, buf_str(&m->scratch)))
-		*kept = keep_scratch(m);
+		*kept = keep_scratch(m, t->arena);
 	return *kept;
 }
 
@@ -208,7 +209,7 @@ static enum err_code make_url(struct target_make *m, struct target *t, struct er
 		labels_builder_get(&m->b, ADDRESS), labels_builder_get(&m->b, PATH), &q, err);
 	if (rc)
 		return rc;
-	t->url = keep_scratch(m);
+	t->url = keep_scratch(m, m->arena);
 	t->shown_url = hidden_url(m->arena, t->url);
 	return t->shown_url.ptr ? ERR_OK : arena_fail(m->arena, "targets", err);
 }
@@ -225,7 +226,7 @@ static void make_exclusive(struct target_make *m, struct target *t)
 	buf_add_str(&m->scratch, labels_builder_get(&m->b, ADDRESS));
 	buf_add_char(&m->scratch, ' ');
 	buf_add_str(&m->scratch, path);
-	t->exclusive = keep_scratch(m);
+	t->exclusive = keep_scratch(m, m->arena);
 }
 
 /* Drops __meta_ and other reserved labels. The default of `instance` is the address. */
@@ -268,6 +269,7 @@ enum err_code target_finish(struct target_make *m, struct target *t, struct err 
 	t->home = hash_bytes(address.ptr, address.len, 0);
 	if ((rc = make_labels(m, t, err)))
 		return rc;
-	t->hash = hash_bytes(t->url.ptr, t->url.len, labels_hash(t->labels));
+	t->labels_hash = labels_hash(t->labels);
+	t->hash = hash_bytes(t->url.ptr, t->url.len, t->labels_hash);
 	return m->b.failed ? arena_fail(m->arena, "targets", err) : ERR_OK;
 }

@@ -13,21 +13,27 @@
 #ifndef SCRAPE_TARGET_MAKE_H
 #define SCRAPE_TARGET_MAKE_H
 
-#include "scrape/targets.h"
+#include "scrape/target_part.h"
 
 #define TARGET_KEPT 256
 
+struct target_texts { /* one copy for many targets */
+	struct arena *arena;
+	struct str kept[TARGET_KEPT]; /* of the arena, by hash */
+};
+
 struct target_make {
 	struct arena *arena;
+	struct target_texts *texts;
 	const struct scrape_config *job;
 	struct labels_builder b; /* a failed allocation shows when it is built */
 	struct buf scratch;
 	struct arena one; /* scratch, reset for each target */
-	struct str kept[TARGET_KEPT]; /* strings of the arena by hash, shared by many targets */
 	struct str auto_seconds; /* `seconds` if they follow from the interval, or "" */
 };
 
-void target_make_init(struct target_make *m, struct arena *a, const struct scrape_config *job);
+void target_make_init(struct target_make *m, struct arena *a, struct target_texts *texts,
+	const struct scrape_config *job);
 void target_make_release(struct target_make *m);
 /*
  * Target labels win over group labels, and those over defaults of the job and the profile. p NULL:

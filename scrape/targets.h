@@ -1,67 +1,50 @@
 /*
- * Targets: made from the target groups of a job. Each target and enabled profile has a label set
- * after relabelling, a URL, an interval and a timeout.
+ * Targets of a job: all its parts (target_part.h), sorted. Each target and enabled profile has a
+ * label set after relabelling, a URL, an interval and a timeout.
  *
- * Units:     nanoseconds.
  * Errors:    ERR_NOMEM, ERR_LIMIT for the whole set. A target with an error is left out, and
- * `error` of the set says why. Ownership: a set is counted; it lives in its own arena and holds the
- * configuration. Threads:   immutable once made; the count is atomic. Source:    Prometheus's
- * PopulateLabels and Target.URL.
+ * `error` of the set says why. Ownership: a set is counted, and holds its parts and groups.
+ * Threads:   immutable once made, but for `pieces[].part->seen`; the count is atomic.
+ * targets_expand runs on one thread at a time for sets that follow each other.
  */
 #ifndef SCRAPE_TARGETS_H
 #define SCRAPE_TARGETS_H
 
-#include <limits.h>
+#include "scrape/target_part.h"
 
-#include "scrape/config/config.h"
-#include "scrape/shard.h"
-
-struct target {
-	struct labels discovered; /* before relabelling, with the profile's labels */
-	struct labels labels; /* as stored, with __name__ */
-	struct str name; /* __name__ */
-	struct str url;
-	struct str shown_url; /* without secrets (base/hidden.h) */
-	struct str exclusive; /* "address path" if the endpoint serves one request at a time, or "" */
-	int64_t interval_ns, timeout_ns, seconds;
-	const struct profile_config *profile;
-	uint64_t hash; /* of labels and url: spreads scrapes over the interval */
-	uint64_t home; /* hash of the address: all targets of an address are on one loop */
-};
-
-#define TARGET_NO_SHARD UINT_MAX
 #define TARGETS_ELSEWHERE_SHOWN_MAX 1000 /* of a set, if keep_dropped_targets is not set */
-
-struct target_dropped {
-	struct labels discovered; /* that all profiles share */
-	unsigned shard; /* that scrapes it; TARGET_NO_SHARD: rules dropped it */
-};
 
 struct target_set {
 	atomic_uint refs;
-	struct arena arena;
-	struct config *config; /* held, as are the groups: labels point into both */
-	struct groups *groups;
+	uint64_t number; /* no other set has it */
+	struct config *config; /* held */
+	struct groups *groups; /* held */
 	const struct scrape_config *job;
-	struct target *v; /* ascending by labels, then url; labels distinct; not of the arena */
+	struct target_piece *pieces; /* in the order of the groups */
+	size_t pieces_n;
+	const struct target **sorted; /* all of them, by target_cmp */
+	size_t sorted_n;
+	const struct target **v; /* those with labels of their own; may be `sorted` */
 	size_t n;
+	struct target_shared *shared; /* held; for the next set as well */
 	/*
-	 * Targets whose profiles were all dropped by rules, or are other shards'. At most
-	 * keep_dropped_targets, if that is set.
+	 * Targets whose profiles were all dropped by rules, or are other shards'. Labels are kept of at
+	 * most keep_dropped_targets, if that is set.
 	 */
-	struct target_dropped *dropped;
-	size_t dropped_n;
+	size_t dropped_n; /* with labels, in the parts */
 	size_t dropped_total;
 	size_t elsewhere; /* of these, other shards' */
-	struct str error; /* why some targets are not scraped, or "" */
+	char *error; /* why some targets are not scraped; NULL: none */
 	bool limit_exceeded; /* over target_limit: nothing is scraped, and `error` says so */
 };
 
-/* shard: whose targets are wanted. A profile whose target is another shard's is left out. */
+/*
+ * before: the set that the job had, or NULL. Parts of groups that are still the same are taken over
+ * from it, if it was made from the same configuration.
+ * shard: whose targets are wanted. A profile whose target is another shard's is left out.
+ */
 MUST_CHECK enum err_code targets_expand(struct config *config, const struct scrape_config *job,
-	struct shard shard, struct groups *groups, struct target_set **out, struct err *err);
-/* A set of a copy of this target. Its labels are copies, so it holds no groups. */
-MUST_CHECK enum err_code target_set_of(const struct target_set *from, const struct target *t,
+	struct shard shard, struct groups *groups, const struct target_set *before,
 	struct target_set **out, struct err *err);
 struct target_set *target_set_ref(struct target_set *s);
 void target_set_unref(struct target_set *s); /* NULL is fine */

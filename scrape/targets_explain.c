@@ -115,6 +115,7 @@ enum err_code targets_explain(const struct scrape_config *job, struct shard shar
 	struct labels discovered, struct arena *a, struct explanation *out, struct err *err)
 {
 	struct str name = labels_get(discovered, STR(LABEL_NAME));
+	struct target_texts texts = { .arena = a };
 	struct target_make m;
 	enum err_code rc;
 
@@ -124,7 +125,7 @@ enum err_code targets_explain(const struct scrape_config *job, struct shard shar
 	out->profiles = arena_array(a, struct explained_profile, job->profiles_n);
 	if (!out->profiles)
 		return arena_fail(a, "relabelling", err);
-	target_make_init(&m, a, job);
+	target_make_init(&m, a, &texts, job);
 	for (size_t i = 0; i < job->profiles_n && !rc; i++)
 		if (is_asked_for(job, &job->profiles[i], name))
 			rc = explain_profile(

@@ -16,7 +16,7 @@ void task_free(struct scrape_task *t)
 	buf_release(&t->content_type);
 	buf_release(&t->content_encoding);
 	buf_release(&t->profile);
-	target_set_unref(t->set);
+	target_unref(t->target);
 	config_unref(t->config);
 	free(t);
 }
@@ -130,7 +130,8 @@ static enum err_code append(
 
 	if (!kinds)
 		return arena_fail(a, "profile", err);
-	if (t->set->job->honor_labels && (rc = honor_labels(a, p, t->target->labels, &parts, &n, err)))
+	if (t->target->part->job->honor_labels &&
+		(rc = honor_labels(a, p, t->target->labels, &parts, &n, err)))
 		return rc;
 	find_kinds(t, p, kinds);
 	for (size_t i = 0; i < n; i++)
@@ -243,8 +244,8 @@ static enum err_code take_legacy(struct scrape_task *t, const struct body *body,
 		t->decoded = p;
 	}
 	t->kinds = body->any.kinds;
-	return symbolize_open(
-		t->env->symbols, &t->arena, t->decoded, body->raw, t->set->job, t->target, &t->names, err);
+	return symbolize_open(t->env->symbols, &t->arena, t->decoded, body->raw, t->target->part->job,
+		t->target, &t->names, err);
 }
 
 static enum err_code decode(struct scrape_task *t, struct str bytes, struct err *err)
@@ -253,14 +254,14 @@ static enum err_code decode(struct scrape_task *t, struct str bytes, struct err 
 	struct body body;
 	enum err_code rc;
 
-	limits.body_bytes_max = t->set->job->body_size_limit;
+	limits.body_bytes_max = t->target->part->job->body_size_limit;
 	arena_init(&t->arena, limits.arena_bytes_max);
 	if ((rc = body_decode(&t->arena, bytes, buf_str(&t->content_type),
 			 buf_str(&t->content_encoding), &limits, &body, err)))
 		return rc;
 	t->decoded = body.any.profile;
 	t->samples = t->decoded->samples_n;
-	if ((rc = body_check_limits(t->decoded, t->target->labels, t->set->job, err)))
+	if ((rc = body_check_limits(t->decoded, t->target->labels, t->target->part->job, err)))
 		return rc;
 	return body.any.is_legacy ? take_legacy(t, &body, err) : ERR_OK;
 }

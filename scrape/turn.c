@@ -70,7 +70,7 @@ static void report(struct scraper *s, uint64_t samples, uint64_t bytes)
 		.up = s->health == TARGET_UP,
 	};
 
-	report_scrape(s->lane->report, s->set, s->target, &r);
+	report_scrape(s->lane->report, s->target, &r);
 }
 
 /* samples and bytes: of what was received before it failed. */
@@ -86,7 +86,7 @@ static void failed(struct scraper *s, int64_t start_ns, int64_t duration_ns, con
 	set_health(s, TARGET_DOWN);
 	report(s, samples, bytes);
 	if (log_enabled(LOG_DEBUG))
-		log_debug("scrape", "scrape failed", LOG_STR("job", s->set->job->job_name),
+		log_debug("scrape", "scrape failed", LOG_STR("job", s->target->part->job->job_name),
 			LOG_STR("target", s->target->shown_url), LOG_D("elapsed", duration_ns), LOG_E(why));
 }
 
@@ -97,10 +97,10 @@ void turn_count_target(void)
 
 void scraper_free(struct scraper *s)
 {
-	if (s->set && !s->ended)
+	if (s->target && !s->ended)
 		metric_add(&targets, target_health_name(s->health), -1);
 	free(s->last_error);
-	target_set_unref(s->set);
+	target_unref(s->target);
 	free(s);
 }
 
@@ -196,8 +196,8 @@ static uint64_t skip_turns(struct scraper *s, int64_t now)
 static void log_mode(const struct scraper *s, enum sharing_mode before)
 {
 	if (s->sharing.mode != before && !s->ended)
-		log_info("scrape", "profilers that share a process", LOG_STR("job", s->set->job->job_name),
-			LOG_STR("target", s->target->shown_url),
+		log_info("scrape", "profilers that share a process",
+			LOG_STR("job", s->target->part->job->job_name), LOG_STR("target", s->target->shown_url),
 			LOG_S("mode", sharing_mode_name(s->sharing.mode)));
 }
 
@@ -297,10 +297,10 @@ static enum err_code send_request(struct scraper *s, struct scrape_task *t)
 	struct http_request_options o = {
 		.method = "GET",
 		.url = t->target->url,
-		.config = &t->set->job->http,
+		.config = &t->target->part->job->http,
 		.headers = { headers, 2 },
 		.timeout_ns = t->target->timeout_ns - less * NS_PER_S,
-		.body_size_max = t->set->job->body_size_limit,
+		.body_size_max = t->target->part->job->body_size_limit,
 	};
 	enum err_code rc;
 
@@ -336,11 +336,10 @@ static void fetch(struct scraper *s)
 	t->scraper = s;
 	t->env = s->env;
 	t->lane = s->lane;
-	t->set = target_set_ref(s->set);
-	t->config = config_ref(s->set->config);
+	t->config = config_ref(s->target->part->config);
 	t->ended = finish;
 	t->wants_profile = s->wants_profile;
-	t->target = s->target;
+	t->target = target_ref(s->target);
 	t->seconds = sharing_seconds(&s->sharing, s->target->interval_ns, s->target->seconds);
 	t->start_ns = clock_now_ns();
 	t->began_ns = clock_monotonic_ns();
@@ -370,8 +369,8 @@ static void log_sharing(struct scraper *s)
 		return;
 	s->queue_logged = true;
 	log_warn("scrape", "two jobs take CPU profiles of one target: they take turns",
-		LOG_STR("job", s->set->job->job_name), LOG_STR("target", s->target->shown_url),
-		LOG_STR("other_job", other->set->job->job_name));
+		LOG_STR("job", s->target->part->job->job_name), LOG_STR("target", s->target->shown_url),
+		LOG_STR("other_job", other->target->part->job->job_name));
 }
 
 void turn_begin(struct scraper *s)
@@ -379,8 +378,8 @@ void turn_begin(struct scraper *s)
 	struct err err;
 
 	assert(s->state == SCRAPER_IDLE && !s->task);
-	if (s->set->limit_exceeded) {
-		err_set(&err, ERR_LIMIT, STR_FMT, STR_ARG(s->set->error));
+	if (s->target->part->refused.len) {
+		err_set(&err, ERR_LIMIT, STR_FMT, STR_ARG(s->target->part->refused));
 		fail(s, "limit", &err);
 		return;
 	}
@@ -418,7 +417,7 @@ static void fail_waiting(struct scraper *s)
 	err_set(&err, ERR_UNAVAILABLE,
 		"another CPU profile of this target is under way for job %s: a process has one CPU "
 		"profiler",
-		QUOTED(other->set->job->job_name));
+		QUOTED(other->target->part->job->job_name));
 	fail(s, "endpoint_taken", &err);
 }
 

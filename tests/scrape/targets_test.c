@@ -1,4 +1,7 @@
 #include "scrape/targets.h"
+
+#include <stdlib.h>
+
 #include "scrape/url.h"
 #include "tests/check.h"
 
@@ -7,22 +10,34 @@ struct row {
 	const char *name, *job, *want;
 };
 
+static const struct target_dropped *dropped(const struct target_set *s, size_t i)
+{
+	for (size_t k = 0; k < s->pieces_n; k++) {
+		const struct target_part *p = s->pieces[k].part;
+
+		if (p && i < p->dropped_n)
+			return &p->dropped[i];
+		i -= p ? p->dropped_n : 0;
+	}
+	abort();
+}
+
 static void print_set(struct buf *out, const struct target_set *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		labels_print(out, s->v[i].labels);
-		buf_printf(out, " " STR_FMT " %ds/%ds\n", STR_ARG(s->v[i].url),
-			(int)(s->v[i].interval_ns / 1000000000), (int)(s->v[i].timeout_ns / 1000000000));
+		labels_print(out, s->v[i]->labels);
+		buf_printf(out, " " STR_FMT " %ds/%ds\n", STR_ARG(s->v[i]->url),
+			(int)(s->v[i]->interval_ns / 1000000000), (int)(s->v[i]->timeout_ns / 1000000000));
 	}
 	for (size_t i = 0; i < s->dropped_n; i++) {
 		buf_add_cstr(out, "dropped ");
-		buf_add_str(out, labels_get(s->dropped[i].discovered, STR("__address__")));
+		buf_add_str(out, labels_get(dropped(s, i)->discovered, STR("__address__")));
 		buf_add_char(out, ' ');
-		buf_add_str(out, labels_get(s->dropped[i].discovered, STR(LABEL_NAME)));
+		buf_add_str(out, labels_get(dropped(s, i)->discovered, STR(LABEL_NAME)));
 		buf_add_char(out, '\n');
 	}
-	if (s->error.len)
-		buf_printf(out, "error " STR_FMT "\n", STR_ARG(s->error));
+	if (s->error)
+		buf_printf(out, "error %s\n", s->error);
 }
 
 static struct shard shard; /* that targets are for; all of them */
@@ -39,7 +54,7 @@ static struct target_set *expand(const char *job, struct err *err)
 	if (!config_load_text("c.yml", STR("."), buf_str(&text), &c, err)) {
 		g->v = c->scrape[0].sd.statics;
 		g->n = c->scrape[0].sd.statics_n;
-		if (targets_expand(c, &c->scrape[0], shard, g, &s, err))
+		if (targets_expand(c, &c->scrape[0], shard, g, NULL, &s, err))
 			s = NULL;
 	}
 	config_unref(c);
@@ -210,11 +225,11 @@ TEST(what_a_cpu_endpoint_shares)
 		&err);
 
 	REQUIRE(s && s->n == 2);
-	CHECK_STR(s->v[0].name, "h");
-	CHECK_STR(s->v[0].exclusive, "");
-	CHECK_STR(s->v[1].exclusive, "a:1 /debug/pprof/profile");
-	CHECK(s->v[0].hash != s->v[1].hash);
-	CHECK(target_cmp(&s->v[0], &s->v[0]) == 0 && target_cmp(&s->v[0], &s->v[1]) < 0);
+	CHECK_STR(s->v[0]->name, "h");
+	CHECK_STR(s->v[0]->exclusive, "");
+	CHECK_STR(s->v[1]->exclusive, "a:1 /debug/pprof/profile");
+	CHECK(s->v[0]->hash != s->v[1]->hash);
+	CHECK(target_cmp(s->v[0], s->v[0]) == 0 && target_cmp(s->v[0], s->v[1]) < 0);
 	target_set_unref(s);
 }
 
@@ -296,17 +311,17 @@ TEST(each_target_is_scraped_by_one_shard)
 		CHECK_INT(s->dropped_total, s->dropped_n);
 		CHECK_INT(s->elsewhere, s->dropped_n);
 		for (size_t n = 0; n < s->n; n++) {
-			sscanf(labels_get(s->v[n].labels, STR("instance")).ptr, "10.0.0.%u", &i);
+			sscanf(labels_get(s->v[n]->labels, STR("instance")).ptr, "10.0.0.%u", &i);
 			times[i]++;
 		}
 		for (size_t n = 0; n < s->dropped_n; n++) {
-			struct labels l = s->dropped[n].discovered;
+			struct labels l = dropped(s, n)->discovered;
 
-			CHECK(s->dropped[n].shard != k && s->dropped[n].shard < 3);
+			CHECK(dropped(s, n)->shard != k && dropped(s, n)->shard < 3);
 			CHECK_INT(
-				s->dropped[n].shard, shard_of(STR("j"), labels_get(l, STR("__address__")), 3));
+				dropped(s, n)->shard, shard_of(STR("j"), labels_get(l, STR("__address__")), 3));
 		}
-		CHECK_INT(s->error.len, 0);
+		CHECK(!s->error);
 		target_set_unref(s);
 	}
 	for (i = 0; i < TARGETS; i++)
@@ -358,7 +373,7 @@ TEST(errors_are_of_the_shard_that_would_scrape)
 	for (unsigned k = 0; k < 4; k++) {
 		s = expand_shard(
 			k, 4, "relabel_configs: [{target_label: __address__, replacement: 'a/b'}], ");
-		wrong += s->error.len > 0;
+		wrong += s->error != NULL;
 		CHECK_INT(s->n, 0);
 		target_set_unref(s);
 	}
