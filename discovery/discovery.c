@@ -19,7 +19,8 @@
 #include "discovery/sources/sources.h"
 
 #define GATHER_NS (50 * NS_PER_MS) /* changes this close together are one delivery */
-#define DELIVERY_NS NS_PER_S /* between two deliveries of a job that keeps changing */
+#define DELIVERY_MAX_NS NS_PER_S /* between two deliveries of a job that keeps changing */
+#define DELIVERY_TIMES 100 /* so many times as long as the last one took, if that is less */
 
 METRIC_COUNTER(updates, "epimetheus_discovery_updates_total", "Target sets delivered.", NULL);
 
@@ -35,6 +36,7 @@ struct job {
 	struct event *timer; /* the next check for changes */
 	int64_t due_ns; /* of the timer; 0: not set */
 	int64_t delivered_ns; /* the last delivery of a change; 0: none yet */
+	int64_t cost_ns; /* that it took */
 	int64_t hold_ns; /* `last` stays until then or until all sources answered; 0: no hold */
 };
 
@@ -155,6 +157,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 	j->last = set;
 	j->delivered_ns = now;
 	job_deliver(j);
+	j->cost_ns = clock_monotonic_ns() - now;
 }
 
 /* A source of the job has published. */
@@ -162,9 +165,11 @@ static void on_changed(void *ctx)
 {
 	struct job *j = ctx;
 	int64_t now = clock_monotonic_ns(), due = now + GATHER_NS;
+	int64_t rest = j->cost_ns < DELIVERY_MAX_NS / DELIVERY_TIMES ? DELIVERY_TIMES * j->cost_ns :
+																   DELIVERY_MAX_NS;
 
-	if (j->delivered_ns && due < j->delivered_ns + DELIVERY_NS)
-		due = j->delivered_ns + DELIVERY_NS;
+	if (j->delivered_ns && due < j->delivered_ns + rest)
+		due = j->delivered_ns + rest;
 	job_check_at(j, due, now);
 }
 

@@ -296,7 +296,7 @@ TEST(two_servers_share_the_profiler_of_a_process)
 	v[1].target = v[0].target;
 	REQUIRE_OK(fixture_apply(&v[1], job, &err), &err);
 	for (int i = 0; i < 2; i++) {
-		CHECK(WAIT_FOR((is = fixture_see(&v[i], "process_cpu")).scrapes - is.failures >= 4));
+		CHECK(WAIT_FOR((is = fixture_see(&v[i], "process_cpu"), is.scrapes - is.failures >= 4)));
 		CHECK(is.sharing != SHARING_ALONE);
 	}
 	v[1].target = own;
