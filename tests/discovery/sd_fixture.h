@@ -24,6 +24,7 @@ struct fixture {
 	/* guarded by lock */
 	struct buf last[2]; /* per job (user is its index): addresses and labels, as text */
 	int updates;
+	int costs_us; /* that a delivery takes */
 };
 
 static inline void on_update(void *ctx, void *user, struct groups *g)
@@ -46,6 +47,8 @@ static inline void on_update(void *ctx, void *user, struct groups *g)
 	f->updates++;
 	cond_broadcast(&f->changed);
 	mutex_unlock(&f->lock);
+	if (f->costs_us)
+		usleep((useconds_t)f->costs_us);
 }
 
 static inline void fixture_open(struct fixture *f, const char *dns_servers)
