@@ -19,8 +19,8 @@
 
 #include "proto/sink.h"
 #include "scrape/config/config.h"
-#include "scrape/shard.h"
 #include "scrape/sharing.h"
+#include "scrape/targets/shard.h"
 
 struct scrape_manager;
 struct target_set;

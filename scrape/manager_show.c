@@ -9,7 +9,7 @@
 #include "base/hidden.h"
 #include "base/str.h"
 #include "scrape/manager_internal.h"
-#include "scrape/url.h"
+#include "scrape/targets/url.h"
 
 struct snapshot {
 	struct scrape_manager *manager;

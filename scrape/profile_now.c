@@ -13,7 +13,7 @@
 #include "base/hidden.h"
 #include "base/quote.h"
 #include "scrape/manager_internal.h"
-#include "scrape/url.h"
+#include "scrape/targets/url.h"
 
 #define CANCEL_POLL_NS (100 * NS_PER_MS)
 

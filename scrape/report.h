@@ -23,7 +23,7 @@
 
 #include "base/thread.h"
 #include "proto/sink.h"
-#include "scrape/targets.h"
+#include "scrape/targets/targets.h"
 
 #define REPORT_BATCH_MAX 1000u
 #define REPORT_BATCHES_MAX 100u /* with workers and the sink; more are dropped and counted */

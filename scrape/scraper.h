@@ -27,7 +27,7 @@
 #include "scrape/lane.h"
 #include "scrape/manager.h"
 #include "scrape/sharing.h"
-#include "scrape/targets.h"
+#include "scrape/targets/targets.h"
 
 #define SCRAPE_QUEUED_BYTES_MAX ((size_t)256 << 20) /* of bodies that wait for a worker */
 #define SCRAPE_QUEUED_MAX 100000u

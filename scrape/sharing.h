@@ -3,10 +3,10 @@
  * a second server of a pair, or Parca while one moves. A Go process has one CPU profiler, and
  * refuses whoever asks while another one has it.
  *
- *	ALONE   whole profiles, one an interval. Once an hour ten turns come a tenth of the interval
- *	        later each: so each moment of the interval is free once, and whoever was always refused
- *	        there gets in, and is met.
- *	HALVES  refused, a scraper asks again until it gets in. From then on it takes half an interval,
+ *	ALONE   whole profiles, one an interval. Once an hour ten turns come a tenth of the
+ *	        interval later each: so each moment of the interval is free once, and whoever was
+ *	        always refused there gets in, and is met.
+ *	HALVES  refused, a scraper asks again until it gets in. From then on it takes half a turn,
  *	        leaves as much to the others, and asks again. Two that do so change places; the phase
  *	        follows from who is refused for how long.
  *	TURNS   the other one asks at its fixed times only, and came back as soon as it was left a

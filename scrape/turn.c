@@ -9,8 +9,8 @@
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "scrape/body.h"
+#include "scrape/targets/url.h"
 #include "scrape/task.h"
-#include "scrape/url.h"
 
 METRIC_COUNTER(
 	scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.", "result");

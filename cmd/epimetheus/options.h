@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/self/flags.h"
 #include "cmd/shared/completion_script.h"
-#include "scrape/shard.h"
+#include "scrape/targets/shard.h"
 
 enum server_mode { MODE_SERVER, MODE_QUERY, MODE_COMPACT };
 

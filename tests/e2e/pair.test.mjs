@@ -51,7 +51,7 @@ async function collect(t, address) {
   return () => had.filter(({ at }) => at > Date.now() - WINDOW * 1000).reduce((sum, { seconds }) => sum + seconds, 0) / WINDOW;
 }
 
-test('two servers have nearly half of the time each', async (t) => {
+async function pair(t) {
   const { address } = await startDemo(t, 'v1', 'none');
   const servers = await Promise.all([1, 2].map(() => startServer(t, { dir: scratch(t), config: config(address) })));
   let shares;
@@ -70,9 +70,9 @@ test('two servers have nearly half of the time each', async (t) => {
   // The one that is left has all of it again.
   await servers[1].stop();
   await until('the other one is alone', 60, async () => !(await seesOthers(servers[0])));
-});
+}
 
-test('beside one that never leaves a gap', async (t) => {
+async function besideCollector(t) {
   const { address } = await startDemo(t, 'v1', 'none');
   const collected = await collect(t, address);
   const server = await startServer(t, { dir: scratch(t), config: config(address) });
@@ -83,4 +83,12 @@ test('beside one that never leaves a gap', async (t) => {
     return (shares[0] >= 0.25 && shares[1] >= 0.3) || void 0;
   }).catch((e) => { throw new Error(`${shares}`, { cause: e }); });
   t.diagnostic(`shares ${shares.map((s) => s.toFixed(3))}`);
+}
+
+// At one time: they wait.
+test('servers share a process', { concurrency: true }, async (t) => {
+  await Promise.all([
+    t.test('two servers have nearly half of the time each', pair),
+    t.test('beside one that never leaves a gap', besideCollector),
+  ]);
 });

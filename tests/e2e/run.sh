@@ -10,7 +10,7 @@ for package in prometheus prometheus-alertmanager; do
 done
 # Takes a minute of a processor where nothing is cached; the tests that need it wait for it, and say why it failed.
 tests/e2e/senders/prepare.sh go node python java collector >build/senders.log 2>&1 &
-longest=(changed cluster_example cluster campaign ceph senders grafana demo cluster_rules prometheus rules pgo test_rules)
+longest=(changed pair cluster_example cluster campaign ceph senders grafana demo cluster_rules prometheus rules pgo test_rules)
 others=()
 last=(examples collector)
 for file in tests/e2e/*.test.mjs; do

@@ -3,7 +3,7 @@
  * A configuration. What is accepted keeps its invariants, expands into targets that can be scraped,
  * and prints as YAML. Files named by it are not read here: inputs that would do so are passed over.
  */
-#include "scrape/targets.h"
+#include "scrape/targets/targets.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_job(struct config *c, const struct scrape_config *job)

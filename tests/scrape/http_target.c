@@ -209,7 +209,8 @@ static bool answer_one(struct http_target *t, int fd, struct str head)
 		return answer(fd, "500 Internal Server Error",
 			"Content-Type: text/plain; charset=utf-8\r\nX-Go-Pprof: 1\r\n",
 			STR("Could not enable CPU profiling: cpu profiling already in use\n"));
-	for (int i = seconds ? atoi(seconds + 8) * 100 : 0; i > 0 && !atomic_load(&t->stop); i--)
+	for (long i = seconds ? strtol(seconds + 8, NULL, 10) * 100 : 0;
+		 i > 0 && !atomic_load(&t->stop); i--)
 		usleep(10000);
 	mutex_lock(&t->lock);
 	t->profiled = false;

@@ -12,7 +12,7 @@
  *	/reset /silent                 closed in mid-answer; no answer
  *	/slow                          a profile after 300 ms
  *	/profile                       a CPU profile, taken for 300 ms whatever `seconds` says
- *	/one                           the same, for `seconds`, and refused as Go does while one is taken
+ *	/one                           one of as many seconds, refused as Go does while one is taken
  *
  * Threads: its own; the counters may be read at any time.
  */

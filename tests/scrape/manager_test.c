@@ -297,7 +297,7 @@ TEST(two_servers_share_the_profiler_of_a_process)
 	REQUIRE_OK(fixture_apply(&v[1], job, &err), &err);
 	for (int i = 0; i < 2; i++) {
 		CHECK(WAIT_FOR((is = fixture_see(&v[i], "process_cpu"), is.scrapes - is.failures >= 4)));
-		CHECK(is.sharing != SHARING_ALONE);
+		CHECK(WAIT_FOR(fixture_see(&v[i], "process_cpu").sharing != SHARING_ALONE));
 	}
 	v[1].target = own;
 	fixture_release(&v[1]);

@@ -5,8 +5,8 @@
  * Errors:    allocation failures of a query show in url_print: ERR_NOMEM.
  * Threads:   values.
  */
-#ifndef SCRAPE_URL_H
-#define SCRAPE_URL_H
+#ifndef SCRAPE_TARGETS_URL_H
+#define SCRAPE_TARGETS_URL_H
 
 #include "base/arena.h"
 #include "base/str.h"

@@ -1,10 +1,10 @@
-#include "scrape/target_make.h"
+#include "scrape/targets/target_make.h"
 
 #include "base/clock.h"
 #include "base/hidden.h"
 #include "base/map.h"
 #include "base/quote.h"
-#include "scrape/url.h"
+#include "scrape/targets/url.h"
 
 #define SECONDS_MAX 86400
 #define ONE_BYTES_MAX ((size_t)1 << 30)

@@ -1,4 +1,4 @@
-#include "scrape/url.h"
+#include "scrape/targets/url.h"
 
 #include <assert.h>
 

@@ -1,7 +1,7 @@
-#include "scrape/targets_explain.h"
+#include "scrape/targets/targets_explain.h"
 
 #include "base/clock.h"
-#include "scrape/target_make.h"
+#include "scrape/targets/target_make.h"
 
 struct walk {
 	struct arena *arena;

@@ -6,7 +6,7 @@
  * j - 1 took it over with the probability (b + 1) / j, so one draw u from (0, 1] gives the next one
  * that does: floor((b + 1) / u). A target changes hands about ln(n) times.
  */
-#include "scrape/shard.h"
+#include "scrape/targets/shard.h"
 
 #include <assert.h>
 

@@ -7,10 +7,10 @@
  * Threads:   immutable once made, but for `pieces[].part->seen`; the count is atomic.
  * targets_expand runs on one thread at a time for sets that follow each other.
  */
-#ifndef SCRAPE_TARGETS_H
-#define SCRAPE_TARGETS_H
+#ifndef SCRAPE_TARGETS_TARGETS_H
+#define SCRAPE_TARGETS_TARGETS_H
 
-#include "scrape/target_part.h"
+#include "scrape/targets/target_part.h"
 
 #define TARGETS_ELSEWHERE_SHOWN_MAX 1000 /* of a set, if keep_dropped_targets is not set */
 

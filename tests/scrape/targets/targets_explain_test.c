@@ -1,5 +1,5 @@
 /* Relabelling step by step: the labels after each rule, and the result for each profile. */
-#include "scrape/targets_explain.h"
+#include "scrape/targets/targets_explain.h"
 
 #include "tests/check.h"
 

@@ -11,13 +11,13 @@
  * Threads:   immutable once its set is delivered; the count is atomic.
  * Source:    Prometheus's PopulateLabels and Target.URL.
  */
-#ifndef SCRAPE_TARGET_PART_H
-#define SCRAPE_TARGET_PART_H
+#ifndef SCRAPE_TARGETS_TARGET_PART_H
+#define SCRAPE_TARGETS_TARGET_PART_H
 
 #include <limits.h>
 
 #include "scrape/config/config.h"
-#include "scrape/shard.h"
+#include "scrape/targets/shard.h"
 
 struct target_part;
 

@@ -2,7 +2,7 @@
  * Sets that follow each other: after each change of groups, the set that took over what it could is
  * the same as one made anew, and takes over the parts of all groups that stayed.
  */
-#include "scrape/targets.h"
+#include "scrape/targets/targets.h"
 #include "tests/check.h"
 #include "tests/draw.h"
 

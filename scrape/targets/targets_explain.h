@@ -7,11 +7,11 @@
  * Ownership: everything is in the arena, or points into the labels and the configuration.
  * Threads:   any.
  */
-#ifndef SCRAPE_TARGETS_EXPLAIN_H
-#define SCRAPE_TARGETS_EXPLAIN_H
+#ifndef SCRAPE_TARGETS_TARGETS_EXPLAIN_H
+#define SCRAPE_TARGETS_TARGETS_EXPLAIN_H
 
 #include "scrape/config/config.h"
-#include "scrape/shard.h"
+#include "scrape/targets/shard.h"
 
 struct explained_step {
 	const struct relabel_rule *rule;

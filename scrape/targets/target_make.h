@@ -10,10 +10,10 @@
  *            rest.
  * Source:    Prometheus's PopulateLabels and Target.URL.
  */
-#ifndef SCRAPE_TARGET_MAKE_H
-#define SCRAPE_TARGET_MAKE_H
+#ifndef SCRAPE_TARGETS_TARGET_MAKE_H
+#define SCRAPE_TARGETS_TARGET_MAKE_H
 
-#include "scrape/target_part.h"
+#include "scrape/targets/target_part.h"
 
 #define TARGET_KEPT 256
 

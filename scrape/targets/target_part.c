@@ -1,10 +1,10 @@
-#include "scrape/target_part.h"
+#include "scrape/targets/target_part.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
 #include "base/array.h"
-#include "scrape/target_make.h"
+#include "scrape/targets/target_make.h"
 
 #define PART_BYTES_MAX ((size_t)1 << 30)
 #define TARGETS_MAX (PART_BYTES_MAX / sizeof(struct target))

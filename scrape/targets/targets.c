@@ -4,7 +4,7 @@
  * between. So a change of one pod among 10,000 expands one pod, compares its targets with some
  * others, and copies an array of pointers.
  */
-#include "scrape/targets.h"
+#include "scrape/targets/targets.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -8,8 +8,8 @@
  * Units:   ordinals from 0, as names of a StatefulSet's pods end.
  * Threads: values.
  */
-#ifndef SCRAPE_SHARD_H
-#define SCRAPE_SHARD_H
+#ifndef SCRAPE_TARGETS_SHARD_H
+#define SCRAPE_TARGETS_SHARD_H
 
 #include "base/str.h"
 

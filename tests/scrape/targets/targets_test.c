@@ -1,8 +1,8 @@
-#include "scrape/targets.h"
+#include "scrape/targets/targets.h"
 
 #include <stdlib.h>
 
-#include "scrape/url.h"
+#include "scrape/targets/url.h"
 #include "tests/check.h"
 
 /* A job (what follows job_name) and the set it makes, as text. */

@@ -1,4 +1,4 @@
-#include "scrape/shard.h"
+#include "scrape/targets/shard.h"
 
 #include "base/map.h"
 #include "tests/check.h"
