@@ -7,13 +7,15 @@ cd "$(dirname "$0")/.."
 build=${1:-build}
 listen=${EPI_LISTEN:-127.0.0.1:7272}
 data=${EPI_DATA:-$build/data}
-targets=build/demo-targets.json
 config=examples/epimetheus.yml
+run=build # the addresses of the demo fleet; servers at other addresses have fleets of their own
+[ "$listen" = 127.0.0.1:7272 ] || run=build/run-${listen//[^A-Za-z0-9.]/-}
+targets=$run/demo-targets.json
 if (exec 3<>"/dev/tcp/${listen%:*}/${listen##*:}") 2>/dev/null; then
 	echo "$listen is in use already: EPI_LISTEN=host:port chooses another address." >&2
 	exit 1
 fi
-mkdir -p build "$data"
+mkdir -p "$run" "$data"
 children=()
 
 stop() {
@@ -26,10 +28,10 @@ trap 'exit 0' INT TERM
 
 # A port that nobody has is chosen by the program itself and printed.
 start_demo() { # version, arguments
-	local version=$1 out=build/demo-$1.port
+	local version=$1 out=$run/demo-$1.port
 	shift
 	: >"$out"
-	build/demo --listen=127.0.0.1:0 --print-port --version-label="$version" "$@" >"$out" 2>build/demo-"$version".log &
+	build/demo --listen=127.0.0.1:0 --print-port --version-label="$version" "$@" >"$out" 2>"$run/demo-$version.log" &
 	children+=($!)
 	for _ in $(seq 100); do
 		[ -s "$out" ] && break
@@ -37,7 +39,7 @@ start_demo() { # version, arguments
 	done
 	head -n 1 "$out" | grep -oE '[0-9]+$' && return
 	echo "The demo program $version does not start:" >&2
-	cat build/demo-"$version".log >&2
+	cat "$run/demo-$version.log" >&2
 	return 1
 }
 
@@ -47,11 +49,11 @@ build_demo() {
 	(cd examples/demo && "$said" "  GO    examples/demo" go build -o ../../build/demo .)
 }
 if command -v go >/dev/null && build_demo; then
-	start_demo v1 --leak --regression=none >build/demo-v1.addr
-	start_demo v2 --leak ${EPI_REGRESSION:+--regression="$EPI_REGRESSION"} >build/demo-v2.addr
+	start_demo v1 --leak --regression=none >"$run/demo-v1.addr"
+	start_demo v2 --leak ${EPI_REGRESSION:+--regression="$EPI_REGRESSION"} >"$run/demo-v2.addr"
 	cat >"$targets.tmp" <<-END
-	[{"targets": ["127.0.0.1:$(cat build/demo-v1.addr)"], "labels": {"version": "v1", "service": "shop"}},
-	 {"targets": ["127.0.0.1:$(cat build/demo-v2.addr)"], "labels": {"version": "v2", "service": "shop"}}]
+	[{"targets": ["127.0.0.1:$(cat "$run/demo-v1.addr")"], "labels": {"version": "v1", "service": "shop"}},
+	 {"targets": ["127.0.0.1:$(cat "$run/demo-v2.addr")"], "labels": {"version": "v2", "service": "shop"}}]
 	END
 	mv "$targets.tmp" "$targets"
 else
@@ -59,8 +61,8 @@ else
 fi
 
 if [ "$listen" != 127.0.0.1:7272 ]; then
-	config=build/run.yml
-	sed -e "s|localhost:7272|$listen|" -e "s|\.\./build/|$PWD/build/|" -e "s|rules/demo|$PWD/examples/&|" examples/epimetheus.yml >"$config"
+	config=$run/run.yml
+	sed -e "s|localhost:7272|$listen|" -e "s|\.\./build/|$PWD/$run/|" -e "s|rules/demo|$PWD/examples/&|" examples/epimetheus.yml >"$config"
 fi
 echo
 echo "  Epimetheus on http://$listen/   (first flame graph in about 10 seconds; Ctrl-C stops)"

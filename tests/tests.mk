@@ -221,9 +221,9 @@ TSAN_LEAVES := $(patsubst %,tests/%_test.c,$(addprefix tsdb/,block/block block/b
 TSAN_ROOMS := $(filter-out proto proto/% cmd scrape/config web/router web/render base/gzip base/yaml base/demangle \
 	$(addprefix promql/,syntax changed costs profiles rules/template) $(addprefix tsdb/,columns rollup segments series store \
 	symbols) $(addprefix tsdb/debuginfo/,dwarf elf pclntab extract index names),$(ROOMS))
+TSAN := MODE=tsan BUILD=$(BUILD)/tsan UNIT_ROOMS="$(TSAN_ROOMS)" UNIT_LEAVES="$(TSAN_LEAVES)"
 test-tsan:
-	@$(MAKE) --no-print-directory MODE=tsan BUILD=$(BUILD)/tsan \
-		UNIT_ROOMS="$(TSAN_ROOMS)" UNIT_LEAVES="$(TSAN_LEAVES)" unit
+	@$(MAKE) --no-print-directory $(TSAN) unit
 test-fuzz:
 	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
 	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_TEST_SECONDS)
@@ -252,6 +252,13 @@ test-torture:
 	@tests/run.sh $(TORTURE_TESTS:$(BUILD)/%=$(BUILD)/asan/%)
 torture: deps-test
 	@EPI_TORTURE_POINTS=0 TEST_TIMEOUT=3600 $(MAKE) --no-print-directory test-torture
+
+# What the stages of sanitizers run is compiled ahead of them, while other tests wait (tests/all.sh).
+.PHONY: ahead
+ahead:
+	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit-programs torture-programs damage-program
+	@$(MAKE) --no-print-directory $(TSAN) unit-programs
+	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
 
 STAGES := unit test-tools test-bench test-ui test-demo test-repro test-e2e test-browser test-asan test-torture test-damage \
 	test-tsan test-fuzz

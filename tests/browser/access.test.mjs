@@ -44,6 +44,8 @@ groups:
 const FUNCTIONS = ["main.main", "main.serve", "encoding/json.Marshal", "main.(*cache).fill"];
 
 let server;
+/** One page per size. */
+let pages;
 before(async () => {
 	server = await startServer({
 		files: { "e.yml": config, "rules.yml": rules },
@@ -53,6 +55,7 @@ before(async () => {
 		for (const version of ["v1", "v2"]) await push(i, version);
 	await state("rules", (d) => d.groups[0]?.rules[0].state === "firing");
 	await state("targets", (d) => d.activeTargets.some((t) => t.lastError));
+	pages = await Promise.all([WIDE, PHONE].map(openWhole));
 });
 after(async () => {
 	await closeBrowser();
@@ -97,8 +100,8 @@ const rows = (page) => page.locator(".vtable-body > [role=row]").first().waitFor
 
 /** Shows what a phone has behind a button. */
 async function unfold(page) {
-	for (const more of await page.locator("main .narrow-more[aria-expanded=false]").all())
-		if (await more.isVisible()) await more.click();
+	const folded = page.locator("main .narrow-more[aria-expanded=false]:visible");
+	while (await folded.count()) await folded.first().click();
 }
 
 /** Selects a frame: its card is shown. */
@@ -131,7 +134,7 @@ const opened = (name, popup) => async (page) => {
 	await page.locator(popup).waitFor();
 };
 
-/** Each page, and what opens on it: its address, and what to do until it is there. */
+/** Each page, and what opens on it: its address, what to do until it is there, and the part that is looked at. */
 const SCREENS = [
 	["Explore", on({}), flameReady],
 	["Explore, all controls", on({ labels: "job" }), async (page) => {
@@ -158,21 +161,22 @@ const SCREENS = [
 		await page.locator(".heat-tip").waitFor();
 	}],
 	["Explore, one scrape", on({ cfrom: W.from, cto: W.to, from: String(END - 120) }), flameReady],
-	["card of a frame", on({}), card],
-	["menu of a frame", on({}), frameMenu],
-	["list of completions", on({}), completions],
+	// What opens over a page is looked at alone; what it covers is on other screens.
+	["card of a frame", on({}), card, "[role=tooltip]"],
+	["menu of a frame", on({}), frameMenu, "[role=menu]"],
+	["list of completions", on({}), completions, ".offers"],
 	["time picker", on({}), async (page) => {
 		await flameReady(page);
 		await page.locator(".time-text").click();
 		await page.getByRole("dialog", { name: "Time range" }).waitFor();
-	}],
-	["view menu", on({}), opened("View", ".look-popup")],
-	["export menu", on({}), opened("Export", ".menu-items")],
+	}, ".time-popup"],
+	["view menu", on({}), opened("View", ".look-popup"), ".look-popup"],
+	["export menu", on({}), opened("Export", ".menu-items"), ".menu-items"],
 	["list of keys", on({}), async (page) => {
 		await flameReady(page);
 		await button(page, "Keys").click();
 		await page.getByRole("dialog", { name: "Keys" }).waitFor();
-	}],
+	}, "dialog"],
 	["Compare", `compare?${new URLSearchParams({
 		new: 'cpu{job="shop",version="v2"}', base: 'cpu{job="shop",version="v1"}', ...W, shift: "0",
 	})}`, card],
@@ -196,7 +200,7 @@ const SCREENS = [
 	["TSDB", "tsdb-status", (page) => page.locator(".blocks").waitFor()],
 	["Cluster", "cluster", rows],
 	["Symbols", "symbols", rows],
-	["Symbols, a binary", `symbols?open=${SYMBOLS.binaries[0].id}`, (page) =>
+	["Symbols, a binary", `symbols?open=gnu:${SYMBOLS.binaries[0].id}`, (page) =>
 		page.locator(".symbol-details").waitFor()],
 	["Configuration", "config", (page) => page.locator(".yaml").waitFor()],
 	["Flags", "flags", (page) => page.locator(".pairs").waitFor()],
@@ -259,30 +263,27 @@ async function bothThemes(page, name, within) {
 	return wrong;
 }
 
-/** The pages, one per size, go from screen to screen. */
-let pages;
-before(async () => {
-	const whole = { after() {} }; // closeBrowser closes them
-	pages = await Promise.all(
-		[WIDE, PHONE].map(async (viewport) => {
-			const { page } = await open(whole, "flags", { viewport, colorScheme: "light" });
-			return page;
-		}),
-	);
-});
+/** A page that goes from screen to screen; closeBrowser closes it. */
+async function openWhole(viewport) {
+	const { page } = await open({ after() {} }, "flags", { viewport, colorScheme: "light" });
+	return page;
+}
 
 test("the check finds what is wrong", async () => {
 	const rulesOf = async (page) => [...new Set((await bothThemes(page, "wrong")).map(([f, at]) => `${f.split(" ")[0]} ${at}`))];
 	for (const page of pages) {
-		await page.goto(`${server.base}status`);
-		await panels(page);
+		await page.goto(`${server.base}flags`);
+		await page.locator(".pairs").waitFor();
 		await page.evaluate(() => {
 			const made = ["button", "img", "input"].map((e) => document.createElement(e));
 			const small = ["a", "b"].map((name) => Object.assign(document.createElement("button"), { textContent: name }));
 			for (const e of small) e.setAttribute("style", "all: revert; width: 9px; height: 9px; padding: 0");
 			const text = Object.assign(document.createElement("p"), { textContent: "black in both themes" });
 			text.style.color = "#000";
-			document.querySelector("main").append(...made, ...small, text);
+			const row = document.createElement("div");
+			row.setAttribute("style", "display: flex; gap: 1px; padding: 30px");
+			row.append(...small);
+			document.querySelector("main").prepend(...made, text, row);
 		});
 		const { width } = page.viewportSize();
 		const rules = await rulesOf(page);

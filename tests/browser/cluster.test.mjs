@@ -83,7 +83,7 @@ test("a shard: its state, what waits, what is stored", async (t) => {
 	await own.waitFor();
 	const text = await plain(own);
 	assert.match(text, /bucket away/);
-	assert.match(text, /In the bucket until 2026-11-22 \S+ 95.2 s ago Waiting 3 MiB 1 block Stored 2 GiB 31 blocks, 2 windows of 147 segments/);
+	assert.match(text, /In the bucket until 2026-11-22 \S+ UTC 95.2 s ago Waiting 3 MiB 1 block Stored 2 GiB 31 blocks, 2 windows of 147 segments/);
 	assert.match(text, /Only in the bucket 3 windows or blocks that this directory lacks/);
 	assert.match(await plain(page.locator(".notice.warning")), /connection refused$/);
 	assert.equal(await page.locator(".cluster-shards").count(), 0);

@@ -30,12 +30,12 @@ async function totalsReady(page) {
 	return totals(page);
 }
 
+/** Both charts are there. A chart is drawn anew when the other one comes, with the greater scale of both. */
 async function chartsReady(page) {
-	await page.waitForFunction(() =>
-		["base", "new"].every((s) =>
-			window.__epi?.chart(`chart-${s}`)?.columns[0]?.some((v) => v !== null),
-		),
-	);
+	await page.waitForFunction(() => {
+		const [a, b] = ["base", "new"].map((s) => window.__epi?.chart(`chart-${s}`));
+		return [a, b].every((c) => c?.columns[0]?.some((v) => v !== null)) && a.yMax === b.yMax;
+	});
 	return { base: await chart(page, "base"), next: await chart(page, "new") };
 }
 
@@ -216,7 +216,7 @@ test("the controls take at most a fifth of the screen", async (t) => {
 		const { y } = await page.getByRole("region", { name: "Verdict" }).boundingBox();
 		assert.ok(y < viewport.height / 3, `the verdict begins at ${y} px`);
 		if (viewport.width < 1240) {
-			await page.getByRole("button", { name: "More", exact: true }).click();
+			await page.locator(".more-choices").click();
 			await page.getByRole("button", { name: "Normalized" }).click();
 			await page.waitForURL(/[?&]norm=1/);
 		}
@@ -318,6 +318,7 @@ test("before against after a point, chosen on the new side's chart", async (t) =
 	await chartsReady(page);
 	const before = await chart(page, "new");
 	await page.getByRole("button", { name: "Before against after a point" }).click();
+	await page.locator(".compare.picking").waitFor();
 	const i = before.times.findIndex(
 		(x, k) => x >= Number(w.from) + 60 && before.columns[0][k] !== null,
 	);

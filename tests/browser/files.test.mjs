@@ -13,6 +13,7 @@ import {
 	params,
 	shot,
 	startServer,
+	WAIT_MS,
 } from "./page.mjs";
 
 const REGRESSED = "main.scoreItems"; // v2 of the demo fleet does more of it
@@ -54,10 +55,16 @@ async function drop(page, files) {
 			d.items.add(new File([Uint8Array.from(atob(base64), (c) => c.charCodeAt(0))], name));
 		return d;
 	}, Object.entries(files).map(([name, bytes]) => [name, Buffer.from(bytes).toString("base64")]));
-	await page.dispatchEvent("main", "dragover", { dataTransfer: data });
-	await page.locator(".drop-here").waitFor();
+	const here = page.locator(".drop-here");
+	const end = Date.now() + WAIT_MS;
+	do {
+		// A page that is just there may not listen yet; a hand holds files over it for longer.
+		await page.dispatchEvent("main", "dragover", { dataTransfer: data });
+		await page.waitForTimeout(30);
+	} while (!(await here.isVisible()) && Date.now() < end);
+	await here.waitFor();
 	await page.dispatchEvent("main", "drop", { dataTransfer: data });
-	await page.locator(".drop-here").waitFor({ state: "detached" });
+	await here.waitFor({ state: "detached" });
 }
 
 const verdict = (page) => page.getByRole("region", { name: "Verdict" });

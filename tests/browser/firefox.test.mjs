@@ -96,8 +96,7 @@ test("a right click's menu leads to the sandwich, and keys walk the graph", asyn
 	await addressHas(page, { fn: undefined });
 	await flameReady(page);
 	await page.getByRole("img", { name: /Flame graph/ }).focus();
-	await page.keyboard.press("ArrowDown");
-	await page.keyboard.press("Enter");
+	for (const key of ["ArrowDown", "ArrowDown", "Enter"]) await page.keyboard.press(key);
 	await page.waitForURL(/[?&]zoom=/);
 	assert.deepEqual(problems, []);
 	await shot(page, "firefox-keys");

@@ -298,7 +298,7 @@ test("a drag opens a window of all rows, with Shift it zooms", async (t) => {
 	await drag(2, 6);
 	await page.waitForURL(/[?&]cfrom=/);
 	const q = params(page);
-	assert.equal(q.query, PUSHED);
+	assert.equal(q.query, `merge by (pod) (${PUSHED})`);
 	assert.equal(q.chart, "heatmap");
 	assert.ok(Math.abs(Number(q.from) - (h.times[2] - 5)) <= 3 && Math.abs(Number(q.to) - (h.times[6] - 5)) <= 3);
 	await page.locator(".heat-panel .opened").waitFor();

@@ -1,6 +1,6 @@
 // A selector as fields: profile type and matchers, with suggestions from the server. It reads the
 // query text and writes it back.
-import { useEffect, useId, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useState } from "preact/hooks";
 import { type ProfileType, resolveType, shortTypeName } from "../shared/api";
 import { optionsOf } from "../shared/fields";
 import { useApi, useOutside } from "../shared/hooks";
@@ -66,7 +66,8 @@ export function Combo(props: ComboProps) {
 	const [at, setAt] = useState(-1);
 	const id = useId();
 	const ref = useOutside(open, () => setOpen(false));
-	useEffect(() => setText(value), [value]);
+	// Before the browser hands on the next key: a value that comes later would be mixed with what is typed.
+	useLayoutEffect(() => setText(value), [value]);
 
 	const wanted = typed ? text.toLowerCase() : "";
 	const shown = options.filter((o) => o.toLowerCase().includes(wanted)).slice(0, SHOWN);

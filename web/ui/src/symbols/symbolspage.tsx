@@ -187,16 +187,16 @@ function Totals({ symbols }: { symbols: Symbols }) {
 					<dd title={`${number(bytes)} bytes`}>
 						{formatBytes(bytes)}{" "}
 						<span class="faint">{bytesMax > 0 ? `of ${formatBytes(bytesMax)}` : "no limit"}</span>
+						{bytesMax > 0 && (
+							<meter
+								min={0}
+								max={bytesMax}
+								high={0.9 * bytesMax}
+								value={bytes}
+								aria-label="Size of the store, of its limit"
+							/>
+						)}
 					</dd>
-					{bytesMax > 0 && (
-						<meter
-							min={0}
-							max={bytesMax}
-							high={0.9 * bytesMax}
-							value={bytes}
-							aria-label="Size of the store, of its limit"
-						/>
-					)}
 				</div>
 			</dl>
 		</section>
