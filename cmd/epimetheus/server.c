@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "cmd/epimetheus/config_file.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
 #include "cmd/epimetheus/storage.h"
@@ -95,7 +96,7 @@ static enum err_code load(const struct server *s, struct config **out, struct er
 
 	if (s->builtin)
 		return load_builtin(s, out, err);
-	if ((rc = config_load_file(s->o.config_file, out, err)))
+	if ((rc = config_file_load(&s->o, out, err)))
 		return rc;
 	rc = modes_check_config(&s->o, *out, err);
 	if (!rc && s->storage && storage_is_other(s->storage, *out))

@@ -17,7 +17,7 @@ static int completion(int argc, char **argv);
 
 /* clang-format off */
 static const struct command commands[] = {
-	{ "check", "config", check_config, "check config FILE...",
+	{ "check", "config", check_config, "check config [FLAGS] FILE...",
 		"Check configuration files, their rule files, and that files they name are there." },
 	{ "check", "rules", check_rules, "check rules FILE...", "Check files of rules." },
 	{ "check", "web-config", check_web_config, "check web-config FILE...",
