@@ -22,6 +22,8 @@ static const struct command commands[] = {
 	{ "check", "rules", check_rules, "check rules FILE...", "Check files of rules." },
 	{ "check", "web-config", check_web_config, "check web-config FILE...",
 		"Check files for --web.config.file." },
+	{ "convert", NULL, convert, "convert [FLAGS] PROGRAM FILE",
+		"The configuration of prometheus, parca, alloy or pyroscope as this server's." },
 	{ "test", "rules", test_rules, "test rules FILE...",
 		"Run tests of rules: promtool's files, and profiles." },
 	{ "query", NULL, query, "query [FLAGS] QUERY",
