@@ -1,8 +1,8 @@
 /* convert: the configuration of another program as ours, on standard output. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/fs.h"
-#include "base/quote.h"
 #include "base/self/flags.h"
 #include "cmd/epitool/convert/convert.h"
 #include "cmd/epitool/epitool.h"
@@ -10,37 +10,37 @@
 
 #define OUTPUT "standard output"
 
-static const struct program {
-	const char *name;
+struct program {
+	const char *title, *usage;
 	enum err_code (*convert)(struct conversion *x, struct err *err);
-} programs[] = {
-	{ "prometheus", convert_prometheus },
-	{ "parca", convert_parca },
-	{ "alloy", convert_alloy },
-	{ "pyroscope", convert_pyroscope },
 };
 
-#define PROGRAMS_N (sizeof(programs) / sizeof(programs[0]))
-
-static const struct program *find_program(const char *name)
+static int by_place(const void *a, const void *b)
 {
-	struct nearest near = nearest_to(str_of(name));
+	const struct note *x = *(const struct note *const *)a, *y = *(const struct note *const *)b;
 
-	for (size_t i = 0; i < PROGRAMS_N; i++) {
-		if (!strcmp(programs[i].name, name))
-			return &programs[i];
-		nearest_try(&near, str_of(programs[i].name));
-	}
-	fprintf(stderr,
-		"epitool: error: unknown program %s%s\nknown are prometheus, parca, alloy and pyroscope\n",
-		QUOTED(str_of(name)), DID_YOU_MEAN(&near));
-	return NULL;
+	if (x->line != y->line)
+		return x->line < y->line ? -1 : 1;
+	return x->column < y->column ? -1 : x->column > y->column;
 }
 
-static void show_notes(const struct conversion *x)
+/* In the order of the file that was converted. */
+static void show_notes(struct conversion *x)
 {
-	for (const struct note *n = x->notes; n; n = n->next)
-		fprintf(stderr, "%s:%u:%u: %s\n", x->file, n->line, n->column, n->text);
+	const struct note **v;
+	size_t n = 0;
+
+	for (const struct note *at = x->notes; at; at = at->next)
+		n++;
+	v = arena_array(x->arena, const struct note *, n);
+	x->failed |= !v;
+	n = 0;
+	for (const struct note *at = x->notes; v && at; at = at->next)
+		v[n++] = at;
+	if (n > 1)
+		qsort(v, n, sizeof(*v), by_place);
+	for (size_t i = 0; i < n; i++)
+		fprintf(stderr, "%s:%u:%u: %s\n", x->file, v[i]->line, v[i]->column, v[i]->text);
 }
 
 /* What was written must load, as the server does. */
@@ -77,8 +77,8 @@ static enum err_code convert_file(
 	if ((rc = p->convert(&x, err)))
 		goto end;
 	show_notes(&x);
-	buf_printf(
-		&out, "# Converted from %s's configuration; `epitool check config` checks it.\n", p->name);
+	buf_printf(&out, "# Converted from a configuration of %s; `epitool check config` checks it.\n",
+		p->title);
 	items_print(&out, &x);
 	if (buf_failed(&out) || x.failed)
 		rc = err_nomem(err, file);
@@ -91,29 +91,55 @@ end:
 	return rc;
 }
 
-int convert(int argc, char **argv)
+static int convert_command(int argc, char **argv, const struct program *p)
 {
-	static const char usage[] = "convert [FLAGS] prometheus|parca|alloy|pyroscope FILE";
 	static const char about[] =
 		"Writes the configuration of another program as this server's, with comments where "
 		"something is\nleft out, changed or needs a decision. Standard error lists the same, with "
 		"places in FILE.";
-	const char *args[2], *to = "";
-	const struct program *p;
+	const char *args[1], *to = "";
 	struct err err = { 0 };
 	struct flag flags[] = {
 		{ "output", FLAG_STRING, &to, "", "File to write. Default: standard output.", 'o' },
 	};
 	size_t n;
-	int rc = read_flags(flags, 1, argc, argv, usage, about, args, 2, 2, &n);
+	int rc = read_flags(flags, 1, argc, argv, p->usage, about, args, 1, 1, &n);
 
 	if (rc >= 0)
 		return rc;
-	if (!(p = find_program(args[0])))
-		return EXIT_USAGE;
-	if (convert_file(p, args[1], to, &err)) {
-		fprintf(stderr, "epitool: error: %s\n", err.msg);
-		return EXIT_FAILED;
-	}
-	return 0;
+	if (!convert_file(p, args[0], to, &err))
+		return 0;
+	fprintf(stderr, "epitool: error: %s\n", err.msg);
+	return EXIT_FAILED;
+}
+
+int convert_from_prometheus(int argc, char **argv)
+{
+	static const struct program p = { "Prometheus", "convert prometheus [FLAGS] FILE",
+		convert_prometheus };
+
+	return convert_command(argc, argv, &p);
+}
+
+int convert_from_parca(int argc, char **argv)
+{
+	static const struct program p = { "Parca", "convert parca [FLAGS] FILE", convert_parca };
+
+	return convert_command(argc, argv, &p);
+}
+
+int convert_from_alloy(int argc, char **argv)
+{
+	static const struct program p = { "Grafana Alloy", "convert alloy [FLAGS] FILE",
+		convert_alloy };
+
+	return convert_command(argc, argv, &p);
+}
+
+int convert_from_pyroscope(int argc, char **argv)
+{
+	static const struct program p = { "Pyroscope", "convert pyroscope [FLAGS] FILE",
+		convert_pyroscope };
+
+	return convert_command(argc, argv, &p);
 }

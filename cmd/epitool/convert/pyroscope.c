@@ -202,6 +202,7 @@ static void new_jobs(const struct copying *c, struct item *to, const struct yaml
 }
 
 #define FLAG(name) "write the flag " name
+#define NOTHING "nothing here is like Pyroscope's setting"
 
 static const struct copy_rule old_rules[] = {
 	{ "scrape_configs", old_jobs },
@@ -218,6 +219,12 @@ static const struct copy_rule new_rules[] = {
 	{ "server", NULL, FLAG("--web.listen-address, and --web.config.file for TLS") },
 	{ "pyroscopedb", NULL, FLAG("--storage.tsdb.path") },
 	{ "storage", NULL, "write `bucket` for an object store; Pyroscope's data are not taken over" },
+	{ "limits", NULL, NOTHING },
+	{ "distributor", NULL, NOTHING },
+	{ "ingester", NULL, NOTHING },
+	{ "querier", NULL, NOTHING },
+	{ "memberlist", NULL, "servers do not talk to each other: see --shard.name" },
+	{ "self_profiling", NULL, "write a job that scrapes this server" },
 	{ NULL },
 };
 

@@ -83,9 +83,11 @@ void copy_leave_out(const struct copying *c, struct item *to, const struct yaml_
 	va_end(ap);
 	snprintf(what, sizeof(what), STR_FMT, STR_ARG(str_printable(c->x->arena, at->text)));
 	if (!n->key)
-		snprintf(what, sizeof(what), "an entry");
+		snprintf(what, sizeof(what), "the rule");
 	i = whole ? copy_node(c, to, n) : copy_open(c, to, n);
 	i->reason_only = !whole;
+	if (n->key)
+		i->key = n->key->text;
 	item_leave_out(c->x, i, at->line, at->column, what, "%s", why);
 }
 
