@@ -11,7 +11,7 @@ void alloy_lexer_init(struct alloy_lexer *l, struct arena *a, const char *file, 
 	l->end = l->at + text.len;
 }
 
-static enum err_code fail(
+static enum err_code wrong(
 	const struct alloy_lexer *l, const char *at, struct err *err, const char *what)
 {
 	return err_set(err, ERR_INVALID, "%s:%u:%zu: %s", l->file, l->line,
@@ -83,7 +83,7 @@ static enum err_code skip_comment(struct alloy_lexer *l, struct err *err)
 		if (l->at < l->end)
 			new_line(l);
 	}
-	return is_line ? ERR_OK : fail(l, l->at, err, "a comment is not closed");
+	return is_line ? ERR_OK : wrong(l, l->at, err, "a comment is not closed");
 }
 
 /* ---- strings ---- */
@@ -148,14 +148,16 @@ static enum err_code read_string(struct alloy_lexer *l, struct alloy_token *t, s
 		if (*p != '\\')
 			buf_add_char(&value, *p++);
 		else if (p++, !read_escape(&p, l->end, &value))
-			rc = fail(l, l->at, err, "a string has a wrong escape");
+			rc = wrong(l, l->at, err, "a string has a wrong escape");
 	}
 	if (!rc && (p == l->end || *p != '"'))
-		rc = fail(l, l->at, err, "a string is not closed");
+		rc = wrong(l, l->at, err, "a string is not closed");
 	if (!rc) {
 		t->text = str_dup(l->arena, buf_str(&value));
 		if (buf_failed(&value) || !t->text.ptr)
 			rc = arena_fail(l->arena, l->file, err);
+		else if (!str_is_utf8(t->text))
+			rc = wrong(l, l->at, err, "a string is not UTF-8");
 		l->at = p + 1;
 	}
 	buf_release(&value);
@@ -168,7 +170,7 @@ static enum err_code read_raw_string(struct alloy_lexer *l, struct alloy_token *
 	const char *close = memchr(begin, '`', (size_t)(l->end - begin));
 
 	if (!close)
-		return fail(l, l->at, err, "a string is not closed");
+		return wrong(l, l->at, err, "a string is not closed");
 	t->text = (struct str){ begin, (size_t)(close - begin) };
 	while (l->at < close)
 		if (*l->at == '\n')
@@ -199,7 +201,7 @@ static enum err_code read_punctuation(struct alloy_lexer *l, struct err *err)
 			return ERR_OK;
 		}
 	if (!*l->at || !strchr("=<>+-*/%^!.,()[]{}", *l->at))
-		return fail(l, l->at, err, "a character that the language does not have");
+		return wrong(l, l->at, err, "a character that the language does not have");
 	l->at++;
 	return ERR_OK;
 }

@@ -392,6 +392,8 @@ enum err_code alloy_parse(struct arena *a, const char *file, struct str text,
 	if (text.len > ALLOY_FILE_BYTES_MAX)
 		return err_set(err, ERR_LIMIT, "%s:1:1: file is %zu bytes, limit %u", file, text.len,
 			ALLOY_FILE_BYTES_MAX);
+	if (!str_is_utf8(text))
+		return err_set(err, ERR_INVALID, "%s:1:1: file is not UTF-8", file);
 	alloy_lexer_init(&p.lexer, a, file, text);
 	*out = NULL;
 	p.now.begin = p.now.end = p.lexer.at;

@@ -21,7 +21,7 @@ MUST_CHECK enum err_code convert_parca(struct conversion *x, struct err *err);
 MUST_CHECK enum err_code convert_pyroscope(struct conversion *x, struct err *err);
 MUST_CHECK enum err_code convert_alloy(struct conversion *x, struct err *err);
 
-/* For those of them that read YAML: jobs that have no targets left are noted. */
+/* A job that has no targets left is noted. */
 void convert_note_targets(struct conversion *x, struct item *job, uint32_t line, uint32_t column);
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+#include "base/quote.h"
+
 #define FLOW_BYTES_MAX 80u /* of a list of scalars on one line */
 
 void conversion_init(struct conversion *x, struct arena *a, const char *file, struct str source)
@@ -170,6 +172,21 @@ static void indent(struct buf *out, unsigned level)
 		buf_add_cstr(out, "  ");
 }
 
+/* YAML has no control characters, nor bytes that are not UTF-8, in comments either. */
+static void add_comment_text(struct buf *out, struct str s)
+{
+	while (s.len) {
+		const char *tab = memchr(s.ptr, '\t', s.len);
+		size_t n = tab ? (size_t)(tab - s.ptr) : s.len;
+
+		buf_add_printable(out, (struct str){ s.ptr, n });
+		if (tab)
+			buf_add_char(out, '\t');
+		n += tab != NULL;
+		s = (struct str){ s.ptr + n, s.len - n };
+	}
+}
+
 /* Each line behind "# ". */
 static void add_comment(struct buf *out, struct str lines, unsigned level)
 {
@@ -181,7 +198,7 @@ static void add_comment(struct buf *out, struct str lines, unsigned level)
 		buf_add_char(out, '#');
 		if (n)
 			buf_add_char(out, ' ');
-		buf_add(out, lines.ptr, n);
+		add_comment_text(out, (struct str){ lines.ptr, n });
 		buf_add_char(out, '\n');
 		n += end != NULL;
 		lines = (struct str){ lines.ptr + n, lines.len - n };
@@ -267,8 +284,10 @@ static void print_value(struct buf *out, const struct item *i, unsigned level, b
 		add_flow(out, i);
 	else if (!block)
 		buf_add_cstr(out, i->kind == YAML_SEQUENCE ? "[]" : "{}");
-	if (i->behind.len && (!block || !in_list))
-		buf_printf(out, "%s# " STR_FMT, block && in_list ? "" : " ", STR_ARG(i->behind));
+	if (i->behind.len && (!block || !in_list)) {
+		buf_add_cstr(out, " # ");
+		add_comment_text(out, i->behind);
+	}
 	if (block && in_list && first_is_plain) {
 		print_children(out, i, level + 1, true);
 		return;

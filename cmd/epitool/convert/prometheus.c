@@ -5,18 +5,6 @@
 #include "cmd/epitool/convert/yaml_copy.h"
 #include "scrape/config/foreign.h"
 
-void convert_note_targets(struct conversion *x, struct item *job, uint32_t line, uint32_t column)
-{
-	const struct item *name = item_find(job, "job_name");
-
-	for (const struct item *i = job->child; i; i = i->next)
-		if (!i->left_out &&
-			(str_is(i->key, "static_configs") || str_has_suffix(i->key, STR("_sd_configs"))))
-			return;
-	item_note(x, job, line, column, "job %s has no targets now: write where they are",
-		QUOTED(name ? name->text : STR("")));
-}
-
 static enum err_code parse(struct conversion *x, struct yaml_node **root, struct err *err)
 {
 	enum err_code rc = yaml_parse(x->arena, x->file, x->source, root, err);
@@ -153,7 +141,7 @@ static void parca_profiles(const struct copying *c, struct item *to, const struc
 	static const struct copy_rule none[] = { { NULL } };
 	struct item *map = copy_open(c, to, n), *profile;
 
-	for (const struct yaml_node *m = n->child; m; m = m->next) {
+	for (const struct yaml_node *m = copy_mapping(n); m; m = m->next) {
 		if (m->kind != YAML_MAPPING) {
 			copy_node(c, map, m);
 			continue;

@@ -54,7 +54,7 @@ static void convert_labels(const struct copying *c, struct item *group, const st
 		name = item_string(c->x, i, "service_name", application->text);
 		item_comment(c->x, name, "it was `application`");
 	}
-	for (const struct yaml_node *m = labels ? labels->child : NULL; m; m = m->next)
+	for (const struct yaml_node *m = copy_mapping(labels); m; m = m->next)
 		copy_node(c, i, m)->key = m->key->text;
 }
 
@@ -149,7 +149,7 @@ static void convert_profiles(const struct copying *c, struct item *job,
 		if (find_profile(m->text) == PROFILES_N && !(profiles && yaml_get(profiles, m->text.ptr)))
 			item_note(c->x, map, m->line, m->column, "profile %s is not known: write its path",
 				QUOTED(m->text));
-	for (const struct yaml_node *m = profiles ? profiles->child : NULL; m; m = m->next)
+	for (const struct yaml_node *m = copy_mapping(profiles); m; m = m->next)
 		one_profile(c, map, m, !enabled || is_enabled(enabled, m->key->text));
 }
 

@@ -91,6 +91,11 @@ void copy_leave_out(const struct copying *c, struct item *to, const struct yaml_
 	item_leave_out(c->x, i, at->line, at->column, what, "%s", why);
 }
 
+const struct yaml_node *copy_mapping(const struct yaml_node *n)
+{
+	return n && n->kind == YAML_MAPPING ? n->child : NULL;
+}
+
 static bool is_discovery(struct str key)
 {
 	return str_has_suffix(key, STR("_sd_configs"));
@@ -121,6 +126,6 @@ static void copy_member(const struct copying *c, struct item *to, const struct y
 void copy_members(const struct copying *c, struct item *to, const struct yaml_node *mapping,
 	const struct yaml_schema *schema, const struct copy_rule *rules)
 {
-	for (const struct yaml_node *m = mapping->child; m; m = m->next)
+	for (const struct yaml_node *m = copy_mapping(mapping); m; m = m->next)
 		copy_member(c, to, m, schema, rules);
 }

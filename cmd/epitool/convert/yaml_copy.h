@@ -31,6 +31,8 @@ struct item *copy_open(const struct copying *c, struct item *to, const struct ya
 /* whole: what is left out is shown, not only why. */
 void copy_leave_out(const struct copying *c, struct item *to, const struct yaml_node *n, bool whole,
 	const char *fmt, ...) PRINTF_LIKE(5, 6);
+/* The first member; NULL: there is none, or n is no mapping. */
+const struct yaml_node *copy_mapping(const struct yaml_node *n);
 struct str copy_key(const struct copying *c, const struct yaml_node *n); /* as ours is written */
 const struct yaml_node *copy_get(
 	const struct copying *c, const struct yaml_node *mapping, const char *key);
