@@ -7,8 +7,8 @@
 #include "cmd/epimetheus/options.h"
 #include "scrape/config/config.h"
 
-/* One message has the first error and the number of the others. */
+/* One message has the first error and the number of the others. log: warnings are logged. */
 MUST_CHECK enum err_code config_file_load(
-	const struct options *o, struct config **out, struct err *err);
+	const struct options *o, bool log, struct config **out, struct err *err);
 
 #endif

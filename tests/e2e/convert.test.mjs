@@ -47,6 +47,7 @@ test('what the operator writes for pods loads as it is, with the flag', { timeou
   assert.match(refused.err, /epimetheus\.yml:\d+:1: field storage not found in type config: .*; --config\.ignore-foreign passes it over"/);
   const server = await startServer(t, { dir, config: pods, args: ['--config.ignore-foreign', '--web.enable-lifecycle'] });
   assert.match(server.err, /level=warn component=main msg=configuration warning="\S+epimetheus\.yml:\d+:3: metrics_path is not used here: each/);
+  assert.equal(server.err.match(/ metrics_path is not used here/g).length, 1);
   assert.deepEqual((await api(server, 'scrape_pools')).scrapePools, ['podMonitor/shop/checkout/0']);
   // A reload with several errors is one readable message.
   writeFileSync(join(dir, 'epimetheus.yml'), pods.replace('scrape_interval: 30s', 'scrape_intervall: 30s').replace('label_limit', 'label_limitt'));
