@@ -103,6 +103,15 @@ static void show_problems(
 		err->msg[0] = '\0';
 }
 
+/* Alloy's language is no YAML, so that the error says little. */
+static void hint_at_alloy(const char *path, struct buf *summary)
+{
+	struct str name = str_of(path);
+
+	if (str_has_suffix(name, STR(".alloy")) || str_has_suffix(name, STR(".river")))
+		buf_printf(summary, "  HINT: `epitool convert alloy %s` writes it as YAML\n", path);
+}
+
 static enum err_code check_one_config(
 	const char *path, const struct config_reading *how, struct buf *summary, struct err *err)
 {
@@ -128,6 +137,8 @@ static enum err_code check_one_config(
 	}
 	yaml_problems_sort(&problems);
 	show_problems(&problems, summary, rc, err);
+	if (!c)
+		hint_at_alloy(path, summary);
 	if (rc)
 		goto end;
 	if (c->rule_files_n && !how->syntax_only)

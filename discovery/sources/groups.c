@@ -265,11 +265,19 @@ static const struct yaml_field group_fields[] = {
 };
 /* clang-format on */
 
+/* Pyroscope's, in its static-configs and files of targets. */
+static const struct yaml_foreign group_foreign[] = {
+	{ "application", YAML_FOREIGN_HINT, "write it as a label, service_name" },
+	{ "spy-name", YAML_FOREIGN_HARMLESS, "profiles say themselves what made them" },
+	{ NULL },
+};
+
 static const struct yaml_schema group_schema = {
 	.name = "target group",
 	.size = sizeof(struct target_group),
 	.fields = group_fields,
 	.fields_n = sizeof(group_fields) / sizeof(group_fields[0]),
+	.foreign = (const struct yaml_foreign *const[]){ group_foreign, NULL },
 };
 
 enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node *n,

@@ -37,6 +37,16 @@ for (const program of readdirSync(corpus)) {
   });
 }
 
+test('the configuration of Alloy in examples/', async (t) => {
+  const dir = scratch(t), file = join(root, 'examples/senders/config.alloy'), to = join(dir, 'epimetheus.yml');
+  const r = await run(t, 'convert', 'alloy', '-o', to, file);
+  assert.equal(r.code, 0, r.err);
+  assert.equal((await run(t, 'check', 'config', to)).code, 0);
+  const wrong = await run(t, 'check', 'config', file);
+  assert.equal(wrong.code, 1);
+  assert.match(wrong.err, /\n {2}HINT: `epitool convert alloy \S+config\.alloy` writes it as YAML\n/);
+});
+
 test('what the operator writes for pods loads as it is, with the flag', { timeout: 120000 }, async (t) => {
   const dir = scratch(t);
   const pods = readFileSync(join(corpus, 'prometheus/operator.yml'), 'utf8')

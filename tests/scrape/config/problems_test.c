@@ -128,6 +128,10 @@ static const struct row {
 	  "warning: c.yml:7:46: keep_sample_type is not used here: all sample types are kept, a query "
 	  "chooses\n" },
 	/* Pyroscope's and Alloy's */
+	{ JOB "  static_configs: [{application: a, spy-name: gospy, targets: [b]}]\n",
+	  "c.yml:3:21: field application not found in type target group: write it as a label, "
+	  "service_name\n"
+	  "warning: c.yml:3:37: spy-name is not used here: profiles say themselves what made them\n" },
 	{ "scrape-configs: []\n" JOB "  forward_to: []\n  profiling_config: {profile.memory: {}}\n",
 	  "c.yml:1:1: field scrape-configs not found in type config: it is Pyroscope's; `epitool "
 	  "convert pyroscope FILE` writes what fits here\n"
