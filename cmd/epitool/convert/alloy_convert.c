@@ -297,7 +297,7 @@ static void add_argument(struct conversion *x, struct item *job, const struct al
 										"nothing here is like Alloy's setting");
 }
 
-static void add_job(const struct alloy_file *f, struct item *jobs,
+static struct item *add_job(const struct alloy_file *f, struct item *jobs,
 	const struct alloy_statement *scrape, struct alloy_origin *first, unsigned number)
 {
 	struct conversion *x = f->x;
@@ -331,20 +331,27 @@ static void add_job(const struct alloy_file *f, struct item *jobs,
 	if (rules->child || rules->above.len)
 		item_append(job, rules);
 	convert_note_targets(x, job, scrape->line, scrape->column);
+	return job;
 }
 
 static void add_jobs(
 	const struct alloy_file *f, struct item *jobs, const struct alloy_statement *scrape)
 {
 	const struct alloy_expr *targets = alloy_attribute(scrape, "targets");
-	struct alloy_origin *o = targets ? alloy_origins(f, jobs, targets) : NULL;
+	struct item *notes = item_add(f->x, NULL, STR(""), YAML_MAPPING), *job = NULL, *one;
+	struct alloy_origin *o = targets ? alloy_origins(f, notes, targets) : NULL;
 	unsigned n = 0;
 
 	if (!o)
-		add_job(f, jobs, scrape, NULL, 1);
-	for (; o; o = o->next)
-		if (!o->done)
-			add_job(f, jobs, scrape, o, ++n);
+		job = add_job(f, jobs, scrape, NULL, 1);
+	for (; o; o = o->next) {
+		if (o->done)
+			continue;
+		one = add_job(f, jobs, scrape, o, ++n);
+		job = job ? job : one;
+	}
+	if (notes->above.len)
+		item_comment(f->x, job, STR_FMT, STR_ARG(notes->above));
 }
 
 /* ---- the file ---- */
@@ -360,6 +367,10 @@ static void note_others(const struct alloy_file *f)
 			item_note(f->x, f->x->root, s->line, s->column,
 				"%s stays in Alloy: let its pyroscope.write send here, to a server with "
 				"--web.enable-ingest",
+				alloy_title(f->x, s));
+		else if (str_is(s->name, "declare") || str_has_prefix(s->name, STR("import.")))
+			item_note(f->x, f->x->root, s->line, s->column,
+				"%s is not followed: convert the components of a module on their own",
 				alloy_title(f->x, s));
 		else
 			item_note(f->x, f->x->root, s->line, s->column,

@@ -57,13 +57,13 @@ void comments_behind(struct conversion *x, uint32_t line, struct item *to)
 	if (!x->lines || line == 0 || line > x->lines_n || x->lines[line - 1].taken)
 		return;
 	s = x->lines[line - 1].text;
+	x->lines[line - 1].taken = true; /* also if it has none: a line is looked through once */
 	for (size_t i = 1; i < s.len; i++) {
 		if (quote)
 			quote = s.ptr[i] == quote ? 0 : quote;
 		else if (s.ptr[i] == '"' || s.ptr[i] == '\'')
 			quote = s.ptr[i];
 		else if (s.ptr[i] == '#' && (s.ptr[i - 1] == ' ' || s.ptr[i - 1] == '\t')) {
-			x->lines[line - 1].taken = true;
 			to->behind = comment_of((struct str){ s.ptr + i, s.len - i });
 			return;
 		}

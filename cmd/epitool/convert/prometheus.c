@@ -43,8 +43,8 @@ static void convert_relabel(const struct copying *c, struct item *to, const stru
 			copy_node(c, list, m);
 }
 
-static void convert_jobs_by(const struct copying *c, struct item *to, const struct yaml_node *n,
-	const struct copy_rule *rules)
+static struct item *convert_jobs_by(const struct copying *c, struct item *to,
+	const struct yaml_node *n, const struct copy_rule *rules)
 {
 	struct item *list = copy_open(c, to, n), *job;
 
@@ -57,6 +57,7 @@ static void convert_jobs_by(const struct copying *c, struct item *to, const stru
 		copy_members(c, job, m, &config_job_schema, rules);
 		convert_note_targets(c->x, job, m->line, m->column);
 	}
+	return list;
 }
 
 /* ---- Prometheus ---- */
@@ -74,7 +75,10 @@ static const struct copy_rule prometheus_job_rules[] = {
 
 static void prometheus_jobs(const struct copying *c, struct item *to, const struct yaml_node *n)
 {
-	convert_jobs_by(c, to, n, prometheus_job_rules);
+	struct item *list = convert_jobs_by(c, to, n, prometheus_job_rules);
+
+	item_comment(c->x, list,
+		"each job takes profiles at /debug/pprof/ now: drop those whose programs have none there");
 }
 
 static const struct copy_rule prometheus_global_rules[] = {
