@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "cmd/epimetheus/config_file.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
 #include "cmd/epimetheus/storage.h"
@@ -89,13 +90,14 @@ static enum err_code load_builtin(const struct server *s, struct config **out, s
 	return rc;
 }
 
-static enum err_code load(const struct server *s, struct config **out, struct err *err)
+/* log: warnings about it are logged. */
+static enum err_code load(const struct server *s, bool log, struct config **out, struct err *err)
 {
 	enum err_code rc;
 
 	if (s->builtin)
 		return load_builtin(s, out, err);
-	if ((rc = config_load_file(s->o.config_file, out, err)))
+	if ((rc = config_file_load(&s->o, log, out, err)))
 		return rc;
 	rc = modes_check_config(&s->o, *out, err);
 	if (!rc && s->storage && storage_is_other(s->storage, *out))
@@ -226,7 +228,7 @@ static enum err_code load_and_apply(struct server *s, struct err *err)
 	enum err_code rc;
 
 	mutex_lock(&s->reload_lock);
-	if (!(rc = load(s, &fresh, err)))
+	if (!(rc = load(s, true, &fresh, err)))
 		rc = apply(s, fresh, s->config, err); /* config changes under reload_lock only */
 	mutex_lock(&s->lock);
 	s->config_ok = rc == ERR_OK;
@@ -495,7 +497,7 @@ static enum err_code check_config(struct server *s, struct err *err)
 			LOG_S("looked_for", s->o.config_file));
 		return modes_check_config(&s->o, NULL, err);
 	}
-	if (!(rc = load(s, &c, err)))
+	if (!(rc = load(s, false, &c, err)))
 		rc = load_rules(c, &rules, err);
 	rule_set_unref(rules);
 	s->checked = c;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/quote.h"
+#include "base/yaml/problems.h"
 
 #define GROUPS_TEXT "target groups"
 
@@ -264,20 +265,28 @@ static const struct yaml_field group_fields[] = {
 };
 /* clang-format on */
 
+/* Pyroscope's, in its static-configs and files of targets. */
+static const struct yaml_foreign group_foreign[] = {
+	{ "application", YAML_FOREIGN_HINT, "write it as a label, service_name" },
+	{ "spy-name", YAML_FOREIGN_HARMLESS, "profiles say themselves what made them" },
+	{ NULL },
+};
+
 static const struct yaml_schema group_schema = {
 	.name = "target group",
 	.size = sizeof(struct target_group),
 	.fields = group_fields,
 	.fields_n = sizeof(group_fields) / sizeof(group_fields[0]),
+	.foreign = (const struct yaml_foreign *const[]){ group_foreign, NULL },
 };
 
 enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
 	const char *source_prefix, struct target_group **out, size_t *out_n, struct err *err)
 {
+	size_t i = 0, before = yaml_errors(ctx);
 	const struct yaml_node *c;
 	struct target_group *v;
 	enum err_code rc;
-	size_t i = 0;
 
 	*out = NULL;
 	*out_n = 0;
@@ -290,13 +299,17 @@ enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node 
 		return arena_fail(ctx->arena, GROUPS_TEXT, err);
 	for (c = n->child; c; c = c->next, i++) {
 		if (yaml_is_null(c))
-			return yaml_err(c, err, ERR_INVALID, "empty or null target group");
-		if ((rc = yaml_decode(ctx, &group_schema, c, &v[i], err)))
+			rc = yaml_err(c, err, ERR_INVALID, "empty or null target group");
+		else
+			rc = yaml_decode(ctx, &group_schema, c, &v[i], err);
+		if (rc && !yaml_goes_on(ctx, rc, err))
 			return rc;
 		v[i].source = str_of(arena_printf(ctx->arena, "%s%zu", source_prefix, i));
 		if (!v[i].source.ptr)
 			return arena_fail(ctx->arena, GROUPS_TEXT, err);
 	}
+	if ((rc = yaml_end(ctx, before, err)))
+		return rc;
 	*out = v;
 	*out_n = i;
 	return ERR_OK;

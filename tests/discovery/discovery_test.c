@@ -164,7 +164,7 @@ TEST(configuration)
 			"c.yml:1:54: not a valid duration string: \"1\"" },
 		{ "file_sd_configs: [~]", "c.yml:1:19: empty or null section in file_sd_configs" },
 		{ "file_sd_configs: [{file: [a.yml]}]",
-			"c.yml:1:20: field file not found in type file_sd_config" },
+			"c.yml:1:20: field file not found in type file_sd_config; did you mean \"files\"?" },
 	};
 	struct sd_configs sd;
 	struct fixture f;

@@ -66,7 +66,8 @@ TEST(errors)
 		{ "[{role: vacation}]", "c.yml:1:9: unknown Kubernetes SD role \"vacation\"" },
 		{ "[{role: [pod]}]", "c.yml:1:9: cannot unmarshal !!seq into string" },
 		{ "[{role: pod, roles: x}]",
-			"c.yml:1:14: field roles not found in type kubernetes_sd_config" },
+			"c.yml:1:14: field roles not found in type kubernetes_sd_config; "
+			"did you mean \"role\"?" },
 		{ "[{role: pod, namespaces: {foo: x}}]",
 			"c.yml:1:27: field foo not found in type kubernetes.plain" },
 		{ "[{role: pod, attach_metadata: {pod: true}}]",

@@ -104,16 +104,16 @@ TEST(a_link_that_is_too_long_is_none)
 {
 	struct config *c = loaded("source_links: [{template: 'https://h/${path}'}, "
 							  "{template: 'https://h/short'}]");
-	struct buf path = { 0 };
+	struct buf path = { 0 }, url = { 0 };
 
 	while (path.len < SOURCE_LINK_URL_BYTES_MAX - strlen("https://h/"))
 		buf_add_char(&path, 'a');
-	buf_add_char(&path, '\0');
-	path.len--;
-	CHECK(source_links_url(&c->source_links, buf_str(&path), STR(""), (struct labels){ 0 }, &path));
-	CHECK(str_has_suffix(buf_str(&path), STR("aaaa")));
-	path.len = SOURCE_LINK_URL_BYTES_MAX - strlen("https://h/") + 1;
+	CHECK(source_links_url(&c->source_links, buf_str(&path), STR(""), (struct labels){ 0 }, &url));
+	CHECK(str_has_suffix(buf_str(&url), STR("aaaa")));
+	CHECK_INT(url.len, SOURCE_LINK_URL_BYTES_MAX);
+	buf_add(&path, "a", 2); /* and its NUL */
 	links_to(c, path.ptr, "", "", "https://h/short");
+	buf_release(&url);
 	config_unref(c);
 	buf_release(&path);
 }
