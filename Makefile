@@ -24,9 +24,9 @@ SHELL := /bin/bash
 # The house: rooms from the ground up, and what each may include. A room uses only rooms that come before it in ROOMS,
 # so no two use each other. `make lint` and every link below follow this table.
 
-ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
+ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded proto/any \
-	discovery/sources discovery/kubernetes discovery \
+	discovery/sources discovery/kubernetes discovery/apis discovery \
 	scrape/config scrape/receive scrape/targets scrape \
 	tsdb/bucket tsdb/store tsdb/remote tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
 	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service scrape/debuginfod \
@@ -37,6 +37,7 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web
 
 uses_base/yaml := base
+uses_base/xml := base
 uses_base/gzip := base
 uses_base/demangle := base
 uses_base/self := base
@@ -50,12 +51,13 @@ uses_proto/folded := base proto
 uses_proto/any := base base/gzip proto proto/jfr proto/legacy proto/folded
 uses_discovery/sources := base base/yaml base/net
 uses_discovery/kubernetes := base base/yaml base/net discovery/sources
-uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes
+uses_discovery/apis := base base/yaml base/xml base/net discovery/sources
+uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes discovery/apis
 uses_scrape/config := base base/yaml base/net proto discovery
 uses_scrape/receive := base base/net proto discovery scrape/config
 uses_scrape/targets := base base/net proto discovery scrape/config
 uses_scrape := base base/gzip base/net proto proto/legacy discovery scrape/config scrape/targets
-uses_tsdb/bucket := base base/net
+uses_tsdb/bucket := base base/xml base/net
 uses_tsdb/store := base
 uses_tsdb/remote := base base/net tsdb/bucket tsdb/store
 uses_tsdb/debuginfo/index := base base/demangle

@@ -45,6 +45,11 @@ MUST_CHECK enum err_code labels_decode(
 
 bool label_name_valid(struct str name); /* [a-zA-Z_][a-zA-Z0-9_]* */
 bool label_value_valid(struct str value); /* UTF-8 */
+/*
+ * prefix and then `name` with "_" for each character that label names do not have, whatever its
+ * bytes; as Prometheus names what it discovers. ptr NULL: the arena failed.
+ */
+struct str label_name_sanitized(struct arena *a, const char *prefix, struct str name);
 
 /*
  * Builder: set, delete, read back, then make a sorted set. Setting an empty value deletes. Names

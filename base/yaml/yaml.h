@@ -131,6 +131,14 @@ MUST_CHECK enum err_code yaml_decode(struct yaml_ctx *ctx, const struct yaml_sch
 const struct yaml_field *yaml_field_find(const struct yaml_schema *schema, struct str name);
 const struct yaml_foreign *yaml_foreign_find(const struct yaml_schema *schema, struct str name);
 
+/*
+ * A copy of a decoded struct that outlives the arena it was decoded in: its strings, maps and lists
+ * are copied. What custom decoders made is copied as bytes, so what that points to is the caller's
+ * to copy.
+ */
+MUST_CHECK enum err_code yaml_dup(
+	struct arena *a, const struct yaml_schema *schema, const void *from, void *to, struct err *err);
+
 /* How a value in a mapping is shown; its key is value->key, the mapping's own mapping->key. */
 enum yaml_shown {
 	YAML_SHOWN,

@@ -7,7 +7,7 @@
 /* clang-format off */
 static const char *const secrets[] = {
 	"password", "credentials", "bearer_token", "key", "secrets", "client_secret",
-	"secret_key", "session_token", NULL,
+	"secret_key", "session_token", "token", NULL,
 };
 /* clang-format on */
 static const char *const urls[] = { "url", "proxy_url", "token_url", "api_server", "targets",

@@ -1,5 +1,5 @@
 /* XML of object stores: what is read, what is refused, limits. */
-#include "tsdb/bucket/xml.h"
+#include "base/xml/xml.h"
 
 #include "tests/check.h"
 

@@ -1,5 +1,5 @@
 /*
- * XML: the answers of an object store as a tree, within limits.
+ * XML: the answers of servers as trees, within limits.
  *
  * Elements and their text; attributes, comments and processing instructions are read and dropped.
  * The five entities of XML and numeric ones are resolved; there are no others, since a document
@@ -10,8 +10,8 @@
  * Threads:   values.
  * Source:    Extensible Markup Language (XML) 1.0, fifth edition.
  */
-#ifndef TSDB_BUCKET_XML_H
-#define TSDB_BUCKET_XML_H
+#ifndef BASE_XML_XML_H
+#define BASE_XML_XML_H
 
 #include "base/str.h"
 
@@ -27,6 +27,9 @@ struct xml_node {
 
 MUST_CHECK enum err_code xml_parse(
 	struct arena *a, struct str text, struct xml_node **root, struct err *err);
+/* The same with another limit than XML_ELEMENTS_MAX. */
+MUST_CHECK enum err_code xml_parse_up_to(
+	struct arena *a, struct str text, size_t elements_max, struct xml_node **root, struct err *err);
 
 /* The first child of that name, or NULL. n NULL: NULL. */
 const struct xml_node *xml_child(const struct xml_node *n, const char *name);

@@ -1,4 +1,4 @@
-#include "tsdb/bucket/xml.h"
+#include "base/xml/xml.h"
 
 #include <string.h>
 
@@ -8,7 +8,7 @@ struct xml {
 	size_t at;
 	char *texts; /* decoded, one after the other: decoding makes no text longer */
 	size_t texts_n;
-	size_t elements_n;
+	size_t elements_n, elements_max;
 	struct xml_node *open[XML_DEPTH_MAX]; /* from the root on */
 	struct xml_node *last[XML_DEPTH_MAX]; /* child of each */
 	unsigned depth;
@@ -253,8 +253,8 @@ static enum err_code add_node(struct xml *x, struct str name)
 	if (x->depth == XML_DEPTH_MAX)
 		return err_set(
 			x->err, ERR_LIMIT, "XML: more than %d elements in one another", XML_DEPTH_MAX);
-	if (x->elements_n++ == XML_ELEMENTS_MAX)
-		return err_set(x->err, ERR_LIMIT, "XML: more than %u elements", XML_ELEMENTS_MAX);
+	if (x->elements_n++ == x->elements_max)
+		return err_set(x->err, ERR_LIMIT, "XML: more than %zu elements", x->elements_max);
 	if (!parent && x->root)
 		return bad(x, "a second root element");
 	n = arena_new(x->arena, struct xml_node);
@@ -329,7 +329,13 @@ static enum err_code read_markup(struct xml *x)
 
 enum err_code xml_parse(struct arena *a, struct str text, struct xml_node **root, struct err *err)
 {
-	struct xml x = { .arena = a, .in = text, .err = err };
+	return xml_parse_up_to(a, text, XML_ELEMENTS_MAX, root, err);
+}
+
+enum err_code xml_parse_up_to(
+	struct arena *a, struct str text, size_t elements_max, struct xml_node **root, struct err *err)
+{
+	struct xml x = { .arena = a, .in = text, .elements_max = elements_max, .err = err };
 	enum err_code rc = ERR_OK;
 
 	if (text.len > XML_BYTES_MAX)
