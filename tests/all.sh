@@ -8,7 +8,12 @@ passed=0 failed=0 skipped=0 failures=()
 unset MAKEFLAGS MFLAGS MAKELEVEL # each stage is a make of its own, with its own jobs
 mkdir -p build/logs
 ahead=
-trap '[ -z "$ahead" ] || kill -- "-$ahead" 2>/dev/null' EXIT
+end_ahead() { # make removes what is half done; a stage goes on from there, at its own priority
+	[ -z "$ahead" ] || kill -- "-$ahead" 2>/dev/null
+	[ -z "$ahead" ] || wait "$ahead" 2>/dev/null
+	ahead=
+}
+trap end_ahead EXIT
 for stage in "$@"; do
 	log=build/logs/${stage//\//-}.log
 	begin=$SECONDS
@@ -23,10 +28,7 @@ for stage in "$@"; do
 			set +m
 		fi
 		;;
-	test-asan)
-		[ -z "$ahead" ] || wait "$ahead"
-		ahead=
-		;;
+	test-asan) end_ahead ;;
 	esac
 	timeout "${STAGE_TIMEOUT:-5400}" make --no-print-directory "$stage" >"$log" 2>&1
 	rc=$?

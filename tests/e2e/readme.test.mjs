@@ -11,6 +11,17 @@ test('every query of the README is answered', async (t) => {
   const section = readme.slice(readme.indexOf('## The language, by example'), readme.indexOf('## The API, by example'));
   const queries = [...section.matchAll(/^\| `([^`]+)` \|/gm)].map((m) => m[1]);
   queries.push(...[...readme.matchAll(/query=([^'&]+\))'/g)].map((m) => decodeURIComponent(m[1])));
+  // Those of files have theirs: files.test.mjs has the server's answers to forms.
+  const withFiles = queries.filter((q) => q.includes('file("'));
+  assert.equal(withFiles.length, 1);
+  for (const q of withFiles) {
+    queries.splice(queries.indexOf(q), 1);
+    const body = new FormData();
+    body.append('query', q);
+    for (const [, name] of q.matchAll(/file\("([^"]+)"\)/g)) body.append('file', new Blob(['main;f 1\n']), name);
+    const res = await fetch(`${server.url}/api/v1/query`, { method: 'POST', body });
+    assert.equal(res.status, 200, `${q}: ${await res.text()}`);
+  }
   assert.ok(queries.length >= 12, `${queries.length}`);
   for (const q of queries) await query(server, q).catch((e) => assert.fail(`${q}: ${e.message}`));
 });
@@ -18,13 +29,13 @@ test('every query of the README is answered', async (t) => {
 test('its configurations are accepted', async (t) => {
   const dir = scratch(t);
   const blocks = [...readme.matchAll(/```yaml\n([\s\S]*?)```/g)].map((m) => m[1]);
-  assert.equal(blocks.length, 6);
-  const [jobs, partOfJob, cpp, native, store, pushed] = blocks;
+  assert.equal(blocks.length, 7);
+  const [jobs, partOfJob, cpp, native, links, store, pushed] = blocks;
   const nativeHere = native.replace('/usr/lib/debug, /mnt/image', dir);
   const key = join(dir, 'key');
   writeFileSync(key, 'secret');
   const storeHere = store.replace('/run/secrets/s3', key);
-  for (const text of [jobs, jobs + partOfJob, jobs + cpp, nativeHere, storeHere, pushed]) {
+  for (const text of [jobs, jobs + partOfJob, jobs + cpp, nativeHere, links, storeHere, pushed]) {
     writeFileSync(join(dir, 'c.yml'), text);
     const run = await finish(t, epitool, ['check', 'config', join(dir, 'c.yml')]);
     assert.equal(run.code, 0, `${text}\n${run.err}`);
