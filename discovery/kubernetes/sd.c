@@ -416,10 +416,14 @@ static enum err_code watch_all(struct kubernetes_sd *sd, const struct kubernetes
 
 	if (sd->role == KUBE_ROLE_NODE) /* nodes have no namespace */
 		sd->namespaces_n = 1;
-	if (sd->join.node)
+	if (sd->join.attach.node)
 		resources |= 1u << KUBE_NODES;
-	if (sd->join.namespace)
+	if (sd->join.attach.namespace)
 		resources |= 1u << KUBE_NAMESPACES;
+	if (sd->join.attach.deployment)
+		resources |= 1u << KUBE_REPLICASETS;
+	if (sd->join.attach.cronjob)
+		resources |= 1u << KUBE_JOBS;
 	sd->watches = arena_array(&sd->arena, struct sd_watch, sd->namespaces_n * KUBE_RESOURCES);
 	sd->find = arena_array(&sd->arena, struct sd_watch *, sd->namespaces_n * KUBE_RESOURCES);
 	if (!sd->watches || !sd->find)
@@ -470,8 +474,11 @@ static enum err_code sd_open(const struct source_env *env, const void *config, s
 	sd->role = c->role;
 	sd->join = (struct kube_join){ .get = join_get,
 		.ctx = sd,
-		.node = c->attach_node && role->node,
-		.namespace = c->attach_namespace && role->namespace };
+		.attach = { .node = c->attach.node && role->attach.node,
+			.namespace = c->attach.namespace && role->attach.namespace,
+			.deployment = c->attach.deployment && role->attach.deployment,
+			.job = c->attach.job && role->attach.job,
+			.cronjob = c->attach.cronjob && role->attach.cronjob } };
 	sd->published_ns = INT64_MIN / 2;
 	sd->timer = event_new(env->base, -1, 0, on_timer, sd);
 	if (!sd->timer) {

@@ -3,7 +3,7 @@ import test from 'node:test';
 import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { epimetheus, finish, join, request, scratch, sleep, startServer, targets, until, writeFileSync } from './lib.mjs';
-import { KubeApi, endpoints, groups, ingress, namespace, node, pod, service, slice } from './kube_api.mjs';
+import { KubeApi, endpoints, groups, ingress, meta, namespace, node, owned, pod, service, slice } from './kube_api.mjs';
 
 const SOON = 2; // seconds from a change to /api/v1/targets, by the median: a machine may have other work for a while
 const AT_LAST = 30;
@@ -128,6 +128,42 @@ test('ten jobs share the watches of each namespace; a reload keeps them', { time
   await soon(server, 'new', '10.1.0.2:6060 a', 'namespace');
 });
 
+test('node selectors select pods; deployments, jobs and cron jobs above them', { timeout: 300000 }, async (t) => {
+  const kube = await new KubeApi().listen(t);
+  const above = ['pod_deployment_name', 'pod_job_name', 'pod_cronjob_name'];
+  for (const n of ['n1', 'n2']) kube.put('nodes', node(n, '10.0.0.1', { pool: n === 'n1' ? 'hot' : 'cold' }));
+  kube.put('replicasets', owned({ metadata: meta('shop', 'web-5f') }, ['Deployment', 'web']));
+  kube.put('jobs', owned({ metadata: meta('shop', 'nightly-7') }, ['CronJob', 'nightly']));
+  kube.put('pods', owned(pod('shop', 'web-1', { ip: '10.1.0.1', node: 'n1' }), ['ReplicaSet', 'web-5f']));
+  kube.put('pods', owned(pod('shop', 'night', { ip: '10.1.0.2', node: 'n2' }), ['Job', 'nightly-7']));
+  kube.put('pods', pod('shop', 'lost', { ip: '10.1.0.3', node: 'n3' }));
+  kube.put('services', { ...service('shop', 'web'), spec: { ...service('shop', 'web').spec, type: 'LoadBalancer' },
+    status: { loadBalancer: { ingress: [{ ip: '192.0.2.7' }, { ip: '192.0.2.8' }] } } });
+  kube.put('endpointslices', slice('shop', 'web-x', 'web', [['10.1.0.1', 'web-1']], 6060));
+  const attach = 'attach_metadata: {deployment: true, job: true, cronjob: true';
+  const server = await startServer(t, { dir: scratch(t), config: config(
+    job('all', kube, `role: pod, ${attach}}`), job('known', kube, `role: pod, ${attach}, node: true}`),
+    job('hot', kube, "role: pod, attach_metadata: {node: true}, selectors: [{role: node, label: pool=hot}]"),
+    job('slices', kube, `role: endpointslice, ${attach}}`), job('service', kube, 'role: service')) });
+
+  await soon(server, 'all', '10.1.0.1:6060 web - -, 10.1.0.2:6060 - nightly-7 nightly, 10.1.0.3:6060 - - -', ...above);
+  await soon(server, 'known', '10.1.0.1:6060 web - -, 10.1.0.2:6060 - nightly-7 nightly', ...above);
+  await soon(server, 'hot', '10.1.0.1:6060 hot', 'node_label_pool');
+  await soon(server, 'slices', '10.1.0.1:6060 web - -', ...above);
+  await soon(server, 'service', 'web.shop.svc:80 192.0.2.7,192.0.2.8', 'service_loadbalancer_ip');
+
+  kube.put('nodes', node('n2', '10.0.0.1', { pool: 'hot' }));
+  await soon(server, 'hot', '10.1.0.1:6060 hot, 10.1.0.2:6060 hot', 'node_label_pool');
+  kube.put('nodes', node('n1', '10.0.0.1', { pool: 'cold' }));
+  await soon(server, 'hot', '10.1.0.2:6060 hot', 'node_label_pool');
+  kube.put('nodes', node('n3', '10.0.0.1'));
+  await soon(server, 'known', '10.1.0.1:6060 web - -, 10.1.0.2:6060 - nightly-7 nightly, 10.1.0.3:6060 - - -', ...above);
+  kube.remove('replicasets', 'shop/web-5f');
+  kube.remove('jobs', 'shop/nightly-7');
+  await soon(server, 'all', '10.1.0.1:6060 - - -, 10.1.0.2:6060 - nightly-7 -, 10.1.0.3:6060 - - -', ...above);
+  assertSoon(server);
+});
+
 test('a token that rotates, and one that is refused', { timeout: 300000 }, async (t) => {
   const dir = scratch(t);
   const kube = await new KubeApi().listen(t);
@@ -196,7 +232,7 @@ function model(kube) {
   };
   return {
     node: o.nodes.map((n) => line(`${n.status.addresses[0].address}:10250`, n.metadata.labels.zone)),
-    pod: o.pods.filter((p) => p.status.podIP).flatMap((p) => p.spec.containers[0].ports.map((c) =>
+    pod: o.pods.filter((p) => p.status.podIP && one('nodes', p.spec.nodeName)).flatMap((p) => p.spec.containers[0].ports.map((c) =>
       line(`${p.status.podIP}:${c.containerPort}`, rev(p), zone(p.spec.nodeName)))),
     service: o.services.flatMap((s) => s.spec.ports.map((p) => line(`${s.metadata.name}.${s.metadata.namespace}.svc:${p.port}`, rev(s)))),
     endpoints: o.endpoints.flatMap((e) => behind(e.metadata.namespace,
@@ -220,7 +256,7 @@ function change(kube, pick) {
   const ns = 'abc'[pick(3)], name = `o${pick(12)}`, rev = { rev: `r${pick(1000)}` };
   const ip = `10.1.${pick(4)}.${1 + pick(200)}`;
   const list = () => Array.from({ length: 1 + pick(4) }, () => [`10.1.${pick(4)}.${1 + pick(200)}`, pick(3) ? `o${pick(12)}` : undefined]);
-  const resource = Object.keys(groups)[pick(7)];
+  const resource = Object.keys(groups)[pick(7)]; // the first seven
   if (pick(4) === 0) return kube.remove(resource, resource === 'nodes' || resource === 'namespaces' ? name : `${ns}/${name}`);
   switch (resource) {
   case 'nodes': return kube.put('nodes', node(name, ip, { zone: `z${pick(9)}` }));
