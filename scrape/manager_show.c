@@ -130,12 +130,14 @@ static struct str why_dropped(struct snapshot *s, unsigned shard)
 	return dup(s, str_of(text));
 }
 
-static void show_dropped(struct snapshot *s, const struct target_part *p, struct str pool)
+static void show_dropped(void *ctx, struct target_part *p)
 {
+	struct snapshot *s = ctx;
+
 	for (size_t i = 0; i < p->dropped_n; i++)
 		s->out->dropped[s->out->dropped_n++] = (struct dropped_target){
 			.discovered = without_secrets(s, p->dropped[i].discovered),
-			.pool = pool,
+			.pool = s->pool_name,
 			.reason = why_dropped(s, p->dropped[i].shard),
 		};
 }
@@ -144,6 +146,7 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 {
 	struct scrape_snapshot *out = s->out;
 	struct pool_info *info = &out->pools[out->pools_n++];
+	const struct target_chunk *c;
 	struct str trouble = str_of(p->trouble ? p->trouble :
 			p->set && p->set->error        ? p->set->error :
 											 "");
@@ -159,13 +162,14 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 	info->active = p->set->n;
 	info->dropped = p->set->dropped_total;
 	info->elsewhere = p->set->elsewhere;
-	for (size_t i = 0; i < p->set->n; i++) {
-		s->scrapers[out->active_n] = p->scrapers ? p->scrapers[i] : NULL;
-		show_target(s, p, p->set->v[i], &out->active[out->active_n++]);
+	for (size_t i = 0; i < p->set->list.n; i++) {
+		c = p->set->list.v[i];
+		for (size_t k = 0; k < c->n; k++) {
+			s->scrapers[out->active_n] = p->synced ? c->users[k] : NULL;
+			show_target(s, p, c->v[k], &out->active[out->active_n++]);
+		}
 	}
-	for (size_t i = 0; i < p->set->pieces_n; i++)
-		if (p->set->pieces[i].part)
-			show_dropped(s, p->set->pieces[i].part, info->name);
+	target_node_each_part(p->set->tree, show_dropped, s);
 }
 
 /* The lock is held, so no scraper of a pool ends meanwhile. */
