@@ -12,7 +12,7 @@ const PROFILES = 5; // of a target, as many as are on by default
 const POLL = 20; // ms between two looks at the gauge
 const NODES = 200, PODS_OF_A_DEPLOYMENT = 20, NAMESPACES = 25;
 
-/** A pod of about 7 kB: most of it is not used by discovery. */
+/** A pod of about 6 kB of JSON: most of it is not used by discovery. */
 function pod(i, on, port) {
   const app = `app-${Math.floor(i / PODS_OF_A_DEPLOYMENT)}`, name = `${app}-5f7c9d8b6-${i.toString(36).padStart(5, 'x')}`;
   const volume = (k) => ({ name: `config-${k}`, configMap: { name: `${app}-config-${k}`, defaultMode: 420 } });
@@ -123,7 +123,7 @@ const cpu = async (server, fn) => {
 const quantile = (list, q) => list.sort((a, b) => a - b)[Math.min(list.length - 1, Math.floor(q * list.length))] / 1000;
 
 export async function kubernetes(t) {
-  const n = env('BENCH_PODS', 10000), seconds = env('BENCH_SECONDS', 10);
+  const n = env('BENCH_KUBE_PODS', 10000), seconds = env('BENCH_KUBE_SECONDS', 10);
   const named = (rest) => `Kubernetes, ${count(n)} pods${rest}`;
   const pods = await listenAsPods(t);
   const kube = await new KubeApi().listen(t);
