@@ -249,6 +249,7 @@ export function ingress(namespace, name, hosts) {
 
 /** An object that another one controls: a replica set of a deployment, a job of a cron job. owner: [kind, name] */
 export const owned = (object, [kind, name]) =>
-  ({ ...object, metadata: { ...object.metadata, ownerReferences: [{ kind, name, controller: true }] } });
+  ({ ...object, metadata: { ...object.metadata,
+    ownerReferences: [{ apiVersion: /Job/.test(kind) ? 'batch/v1' : 'apps/v1', kind, name, uid: `uid-of-${name}`, controller: true }] } });
 
 export const namespace = (name, labels) => ({ metadata: meta('', name, labels) });
