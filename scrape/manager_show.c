@@ -53,14 +53,16 @@ static struct labels without_secrets(struct snapshot *s, struct labels ls)
 	return shown;
 }
 
-/* When the profile that is being taken, or else the next one, is complete. */
+/* When the profile that is being taken, or else the next one, is complete; 0: in centuries. */
 static int64_t next_profile(const struct scraper *s)
 {
-	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns;
+	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns, when;
 
-	return s->target ?
-		clock_now_ns() + turn - clock_monotonic_ns() + s->target->seconds * NS_PER_S :
-		0;
+	if (!s->target || __builtin_mul_overflow(s->target->seconds, NS_PER_S, &when) ||
+		__builtin_add_overflow(when, turn - clock_monotonic_ns(), &when) ||
+		__builtin_add_overflow(when, clock_now_ns(), &when))
+		return 0;
+	return when;
 }
 
 /* Copies the fields that only the loop's thread may read. */

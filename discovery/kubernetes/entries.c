@@ -180,6 +180,7 @@ static struct kube_entry *entry_new(struct str key, uint32_t ns)
 	}
 	if (e) {
 		memcpy(e->key, key.ptr, key.len);
+		e->key[key.len] = '\0';
 		e->key_len = key.len;
 		e->ns = ns;
 	}
