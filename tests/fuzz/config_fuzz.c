@@ -20,7 +20,7 @@ static void check_job(struct config *c, const struct scrape_config *job)
 		require(!job->profiles[i].enabled || job->profiles[i].path.len);
 	g->v = job->sd.statics;
 	g->n = job->sd.statics_n;
-	if (!targets_expand(c, job, (struct shard){ 0 }, g, &s, &err)) {
+	if (!targets_expand(c, job, (struct shard){ 0 }, g, NULL, &s, &err)) {
 		for (size_t i = 0; i < s->n; i++) {
 			t = target_set_at(s, i);
 			require(t->interval_ns > 0 && t->timeout_ns > 0);
