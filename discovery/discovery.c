@@ -97,7 +97,7 @@ static enum err_code job_set(const struct job *j, struct groups **out, struct er
 	j->parts[0] = j->statics;
 	for (size_t i = 0; i < j->uses_n; i++)
 		j->parts[i + 1] = source_groups(j->uses[i].source);
-	return groups_join(j->parts, j->uses_n + 1, out, err);
+	return groups_bundle(j->parts, j->uses_n + 1, out, err);
 }
 
 static bool job_is_complete(const struct job *j)

@@ -53,14 +53,16 @@ static struct labels without_secrets(struct snapshot *s, struct labels ls)
 	return shown;
 }
 
-/* When the profile that is being taken, or else the next one, is complete. */
+/* When the profile that is being taken, or else the next one, is complete; 0: in centuries. */
 static int64_t next_profile(const struct scraper *s)
 {
-	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns;
+	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns, when;
 
-	return s->target ?
-		clock_now_ns() + turn - clock_monotonic_ns() + s->target->seconds * NS_PER_S :
-		0;
+	if (!s->target || __builtin_mul_overflow(s->target->seconds, NS_PER_S, &when) ||
+		__builtin_add_overflow(when, turn - clock_monotonic_ns(), &when) ||
+		__builtin_add_overflow(when, clock_now_ns(), &when))
+		return 0;
+	return when;
 }
 
 /* Copies the fields that only the loop's thread may read. */
@@ -130,12 +132,14 @@ static struct str why_dropped(struct snapshot *s, unsigned shard)
 	return dup(s, str_of(text));
 }
 
-static void show_dropped(struct snapshot *s, const struct target_part *p, struct str pool)
+static void show_dropped(void *ctx, struct target_part *p)
 {
+	struct snapshot *s = ctx;
+
 	for (size_t i = 0; i < p->dropped_n; i++)
 		s->out->dropped[s->out->dropped_n++] = (struct dropped_target){
 			.discovered = without_secrets(s, p->dropped[i].discovered),
-			.pool = pool,
+			.pool = s->pool_name,
 			.reason = why_dropped(s, p->dropped[i].shard),
 		};
 }
@@ -144,6 +148,7 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 {
 	struct scrape_snapshot *out = s->out;
 	struct pool_info *info = &out->pools[out->pools_n++];
+	const struct target_chunk *c;
 	struct str trouble = str_of(p->trouble ? p->trouble :
 			p->set && p->set->error        ? p->set->error :
 											 "");
@@ -159,13 +164,14 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 	info->active = p->set->n;
 	info->dropped = p->set->dropped_total;
 	info->elsewhere = p->set->elsewhere;
-	for (size_t i = 0; i < p->set->n; i++) {
-		s->scrapers[out->active_n] = p->scrapers ? p->scrapers[i] : NULL;
-		show_target(s, p, p->set->v[i], &out->active[out->active_n++]);
+	for (size_t i = 0; i < p->set->list.n; i++) {
+		c = p->set->list.v[i];
+		for (size_t k = 0; k < c->n; k++) {
+			s->scrapers[out->active_n] = p->synced ? c->users[k] : NULL;
+			show_target(s, p, c->v[k], &out->active[out->active_n++]);
+		}
 	}
-	for (size_t i = 0; i < p->set->pieces_n; i++)
-		if (p->set->pieces[i].part)
-			show_dropped(s, p->set->pieces[i].part, info->name);
+	target_node_each_part(p->set->tree, show_dropped, s);
 }
 
 /* The lock is held, so no scraper of a pool ends meanwhile. */

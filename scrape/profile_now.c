@@ -47,19 +47,26 @@ static bool is_meant(const struct profile_now *wanted, const struct target *t)
 
 struct found_target {
 	const struct job_pool *pool;
-	size_t at; /* in its set */
+	const struct target *target;
+	struct scraper *scraper; /* its loop; NULL: none */
 	size_t n; /* how many are meant */
 };
 
 static void find_in_pool(
 	const struct job_pool *p, const struct profile_now *wanted, struct found_target *f)
 {
-	for (size_t i = 0; p->set && i < p->set->n; i++) {
-		if (!is_meant(wanted, p->set->v[i]))
-			continue;
-		if (f->n++ == 0) {
-			f->pool = p;
-			f->at = i;
+	const struct target_chunk *c;
+
+	for (size_t i = 0; p->set && i < p->set->list.n; i++) {
+		c = p->set->list.v[i];
+		for (size_t k = 0; k < c->n; k++) {
+			if (!is_meant(wanted, c->v[k]))
+				continue;
+			if (f->n++ == 0) {
+				f->pool = p;
+				f->target = c->v[k];
+				f->scraper = p->synced ? c->users[k] : NULL;
+			}
 		}
 	}
 }
@@ -183,15 +190,13 @@ static enum err_code start(struct scrape_manager *m, const struct profile_now *w
 	struct profiling *p, struct err *err)
 {
 	struct found_target f;
-	const struct target *t;
 	enum err_code rc;
 
 	mutex_lock(&m->lock);
 	if (!(rc = find_target(m, wanted, &f, err))) {
-		t = f.pool->set->v[f.at];
-		p->regular = f.pool->scrapers ? f.pool->scrapers[f.at] : NULL;
-		p->lane = m->lanes[t->home % m->lanes_n];
-		rc = target_part_of(t, &p->part, err);
+		p->regular = f.scraper;
+		p->lane = m->lanes[f.target->home % m->lanes_n];
+		rc = target_part_of(f.target, &p->part, err);
 	}
 	if (!rc && !(rc = set_seconds(p, wanted->seconds, err)) && !(rc = describe(p, err)))
 		loop_call(p->lane->loop, begin, p);

@@ -4,7 +4,7 @@
 
 #include "base/clock.h"
 
-#define ASK_AGAIN_NS (200 * NS_PER_MS)
+#define ASK_AGAIN_NS (100 * NS_PER_MS)
 #define ASK_OFTEN_NS (20 * NS_PER_MS)
 /* Earlier than the others should end, to meet them. */
 #define ASK_EARLY_NS (400 * NS_PER_MS)

@@ -187,6 +187,11 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 	@cd $(NODE_DIR) && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# The cases of discovery against a real Kubernetes API server, which is built from its module: not a part of `make test`.
+.PHONY: test-kubernetes
+test-kubernetes: all
+	@EPI_BUILD="$(abspath $(BUILD))" node --test tests/kubernetes/api_server.test.mjs
+
 .PHONY: test-ui test-e2e test-browser test-tools test-bench test-repro test-demo
 test-ui: all
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test

@@ -180,7 +180,7 @@ static struct target_part *part_new(struct config *config, const struct scrape_c
 enum err_code target_part_make(const struct target_part_options *o, struct groups *groups,
 	struct target_piece *out, struct err *err)
 {
-	struct expansion x = { .o = o, .piece = { .groups = groups, .fresh = true } };
+	struct expansion x = { .o = o };
 	struct target_part *p = part_new(o->config, o->job);
 	struct target *v;
 	enum err_code rc;

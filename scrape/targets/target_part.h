@@ -59,18 +59,16 @@ struct target_part {
 	size_t dropped_n;
 	struct str error; /* why a target is not scraped, or "" */
 	struct str refused; /* why the whole job is not, or "": over its target_limit */
-	uint64_t seen; /* number of the latest set that it is in; discovery's thread */
+	uint64_t gone; /* number of the set that it is no longer in; discovery's thread */
 };
 
 /* What became of a set of groups. */
 struct target_piece {
-	const struct groups *groups; /* held by who has the piece */
 	struct target_part *part; /* held; NULL: nothing is kept of it */
 	uint32_t targets; /* those with at least one profile that is kept */
 	uint32_t dropped; /* all of them, kept or not */
 	uint32_t elsewhere; /* of these, other shards' */
 	uint32_t errors;
-	bool fresh; /* it was made for this set */
 };
 
 struct target_part_options {

@@ -31,16 +31,19 @@ static inline void on_update(void *ctx, void *user, struct groups *g)
 {
 	struct fixture *f = ctx;
 	struct buf *out = &f->last[(uintptr_t)user];
+	const struct target_group *v;
+	struct groups_cursor all;
 
 	mutex_lock(&f->lock);
 	buf_clear(out);
-	for (size_t i = 0; i < g->n; i++) {
-		buf_add_str(out, g->v[i].source);
+	groups_begin(&all, g);
+	while ((v = groups_next(&all))) {
+		buf_add_str(out, v->source);
 		buf_add_char(out, ' ');
-		labels_print(out, g->v[i].labels);
-		for (size_t k = 0; k < g->v[i].targets_n; k++) {
+		labels_print(out, v->labels);
+		for (size_t k = 0; k < v->targets_n; k++) {
 			buf_add_char(out, ' ');
-			buf_add_str(out, labels_get(g->v[i].targets[k], STR("__address__")));
+			buf_add_str(out, labels_get(v->targets[k], STR("__address__")));
 		}
 		buf_add_char(out, '\n');
 	}

@@ -2,53 +2,16 @@
 // as many seconds as its interval has, again and again.
 import test from 'node:test';
 import assert from 'node:assert/strict';
-import { gunzipSync } from 'node:zlib';
-import { request, scratch, sleep, startDemo, startServer, targets, until } from './lib.mjs';
-import { fields } from './senders/pprof.mjs';
+import { S3Fake } from '../s3_fake.mjs';
+import { scratch, sleep, startDemo, startServer, targets, until } from './lib.mjs';
+import { collect, config, share } from './pairs.mjs';
+import { bucketSection } from './shards.mjs';
 
 const WINDOW = 60;
-
-const config = (address) => `
-scrape_configs:
-  - job_name: shop
-    scrape_interval: 10s
-    static_configs: [{targets: ["${address}"]}]
-    profiling_config:
-      pprof_config:
-        memory: {enabled: false}
-        goroutine: {enabled: false}
-        block: {enabled: false}
-        mutex: {enabled: false}
-`;
-
-/** The part of the last minute that the server's CPU profiles cover, as the merged profile says. */
-async function share(server) {
-  const params = new URLSearchParams({ query: `merge(process_cpu:cpu[${WINDOW}s])`, format: 'pprof' });
-  const { status, body } = await request(`${server.url}/api/v1/query?${params}`);
-  if (status !== 200) return 0;
-  for (const [field, value] of fields(gunzipSync(body))) if (field === 10) return Number(value) / 1e9 / WINDOW;
-  return 0;
-}
 
 async function seesOthers(server) {
   const [target] = await targets(server);
   return target?.profilerShared;
-}
-
-/** As Parca does: the next request follows the answer at once where its turn is over; a refused one waits for its turn. */
-async function collect(t, address) {
-  const had = [];
-  let ended = false;
-  t.after(() => { ended = true; });
-  (async () => {
-    for (let turn = Date.now(); !ended; turn = Math.max(turn + 10000, Date.now())) {
-      await sleep(Math.max(0, turn - Date.now()));
-      const { status, body } = await request(`http://${address}/debug/pprof/profile?seconds=10`).catch(() => ({}));
-      if (status === 200) had.push({ at: Date.now(), seconds: 10, bytes: body.length });
-      if (Date.now() - turn > 20000) turn = Date.now() - 10000;
-    }
-  })();
-  return () => had.filter(({ at }) => at > Date.now() - WINDOW * 1000).reduce((sum, { seconds }) => sum + seconds, 0) / WINDOW;
 }
 
 async function pair(t) {
@@ -57,7 +20,7 @@ async function pair(t) {
   let shares;
   await until('both have at least 45 %', 150, async () => {
     await sleep(1000);
-    shares = await Promise.all(servers.map(share));
+    shares = await Promise.all(servers.map((server) => share(server, WINDOW)));
     return shares.every((s) => s >= 0.45) || void 0;
   }).catch((e) => { throw new Error(`${shares}`, { cause: e }); });
   t.diagnostic(`shares ${shares.map((s) => s.toFixed(3))}`);
@@ -74,15 +37,40 @@ async function pair(t) {
 
 async function besideCollector(t) {
   const { address } = await startDemo(t, 'v1', 'none');
-  const collected = await collect(t, address);
+  const collected = collect(t, address);
   const server = await startServer(t, { dir: scratch(t), config: config(address) });
   let shares;
   await until('both have a fair part', 200, async () => {
     await sleep(1000);
-    shares = [await share(server), collected()];
+    shares = [await share(server, WINDOW), collected(WINDOW)];
     return (shares[0] >= 0.25 && shares[1] >= 0.3) || void 0;
   }).catch((e) => { throw new Error(`${shares}`, { cause: e }); });
   t.diagnostic(`shares ${shares.map((s) => s.toFixed(3))}`);
+}
+
+/** Two servers with one shard's name: the one that has the name scrapes, the other one waits for it. */
+async function activeAndStandby(t) {
+  const { address } = await startDemo(t, 'v1', 'none');
+  const store = await new S3Fake().listen();
+  t.after(() => store.close());
+  const text = bucketSection(store) + config(address), dirs = [scratch(t), scratch(t)];
+  const begin = (i, ready) => startServer(t, { dir: dirs[i], config: text, ready, seconds: 120,
+    args: ['--shard.name=shop', '--shard.total=1', '--storage.bucket.segment-interval=2s'] });
+  const active = await begin(0, true);
+  await until('it scrapes', 60, async () => (await targets(active))[0]?.health === 'up');
+
+  // What starts it again, a supervisor or Kubernetes, does so until the name is free.
+  const refused = await begin(1, false);
+  await refused.ended;
+  assert.equal(refused.code, 1);
+  assert.match(refused.err, /shard shop is in use by /);
+  assert.ok(!(await seesOthers(active)), 'the standby asked for no profile');
+  await active.stop('SIGKILL');
+  const next = await begin(1, true);
+  await until('the standby has it all', 60, async () => {
+    const [target] = await targets(next);
+    return target?.health === 'up' && !target.profilerShared;
+  });
 }
 
 // At one time: they wait.
@@ -90,5 +78,6 @@ test('servers share a process', { concurrency: true }, async (t) => {
   await Promise.all([
     t.test('two servers have nearly half of the time each', pair),
     t.test('beside one that never leaves a gap', besideCollector),
+    t.test('active and standby', activeAndStandby),
   ]);
 });

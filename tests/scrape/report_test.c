@@ -75,7 +75,7 @@ static void scrape(void *ctx)
 	struct fixture *f = ctx;
 
 	for (size_t i = 0; i < f->scrapes; i++)
-		report_scrape(f->report, f->set->v[0],
+		report_scrape(f->report, target_set_at(f->set, 0),
 			&(struct report_scrape){ .start_ns = 1234567890 + (int64_t)i * NS_PER_S,
 				.duration_ns = 250 * NS_PER_MS,
 				.samples = 7,
@@ -88,7 +88,7 @@ static void scrape_and_go(void *ctx)
 	struct fixture *f = ctx;
 
 	scrape(f);
-	report_gone(f->report, f->set->v[0], 5 * NS_PER_S);
+	report_gone(f->report, target_set_at(f->set, 0), 5 * NS_PER_S);
 	stop(f->report);
 	scrape(f); /* is taken no more */
 }

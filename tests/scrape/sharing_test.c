@@ -221,7 +221,7 @@ TEST(who_gets_nothing_says_so)
 	CHECK(!sharing_is_starved(&s, 10 * S, now));
 	for (; !sharing_is_starved(&s, 10 * S, now); now += 200 * NS_PER_MS)
 		CHECK_INT(
-			sharing_refused(&s, 10 * S, now), now <= 11 * S ? 200 * NS_PER_MS : 20 * NS_PER_MS);
+			sharing_refused(&s, 10 * S, now), now <= 11 * S ? 100 * NS_PER_MS : 20 * NS_PER_MS);
 	CHECK(now > 61 * S && now < 62 * S);
 	sharing_gave_up(&s);
 	CHECK(!sharing_is_starved(&s, 10 * S, now));

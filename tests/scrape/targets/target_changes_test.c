@@ -6,14 +6,18 @@
 #include "tests/check.h"
 #include "tests/draw.h"
 
-#define PODS 40
-#define STEPS 400
+#define PODS 400 /* some 1,500 targets: several chunks */
+#define NAMES 900
+#define PAGE 20
+#define PAGES (PODS / 2 / PAGE)
+#define STEPS 200
 
 struct world {
 	struct config *config;
 	struct draw d;
 	struct groups *pods[PODS]; /* NULL: it is not there */
 	size_t order[PODS];
+	struct groups *pages[PAGES];
 };
 
 static const char *const job =
@@ -44,6 +48,8 @@ static void world_close(struct world *w)
 {
 	for (size_t i = 0; i < PODS; i++)
 		groups_unref(w->pods[i]);
+	for (size_t i = 0; i < PAGES; i++)
+		groups_unref(w->pages[i]);
 	config_unref(w->config);
 }
 
@@ -60,8 +66,8 @@ static struct groups *make_pod(struct world *w)
 
 	g.targets_n = 1 + draw(&w->d, 3);
 	for (size_t i = 0; i < g.targets_n; i++) {
-		snprintf(texts[i][0], sizeof(texts[i][0]), "10.0.0.%u:1", draw(&w->d, 90));
-		snprintf(texts[i][1], sizeof(texts[i][1]), "p%u", draw(&w->d, 90));
+		snprintf(texts[i][0], sizeof(texts[i][0]), "10.0.0.%u:1", draw(&w->d, NAMES));
+		snprintf(texts[i][1], sizeof(texts[i][1]), "p%u", draw(&w->d, NAMES));
 		v[i][0] = (struct label){ STR("__address__"), str_of(texts[i][0]) };
 		v[i][1] = (struct label){ STR("fate"), str_of(fates[draw(&w->d, 6)]) };
 		v[i][2] = (struct label){ STR("pod"), str_of(texts[i][1]) };
@@ -73,7 +79,9 @@ static struct groups *make_pod(struct world *w)
 
 static void change_some(struct world *w)
 {
-	for (uint32_t n = draw(&w->d, 4); n > 0; n--) {
+	uint32_t many = draw(&w->d, 16) == 0 ? PODS : 4;
+
+	for (uint32_t n = draw(&w->d, many); n > 0; n--) {
 		size_t i = draw(&w->d, PODS), k = draw(&w->d, PODS), was = w->order[i];
 
 		switch (draw(&w->d, 4)) {
@@ -92,6 +100,32 @@ static void change_some(struct world *w)
 	}
 }
 
+static bool is_same_page(const struct groups *a, const struct groups *b)
+{
+	return a->parts_n == b->parts_n &&
+		(!a->parts_n || memcmp(a->parts, b->parts, a->parts_n * sizeof(struct groups *)) == 0);
+}
+
+/* As Kubernetes delivers them. A page in which nothing changed is the same object. */
+static enum err_code bundle_pages(
+	struct world *w, struct groups **pods, struct groups **out, struct err *err)
+{
+	struct groups *pages[PAGES];
+	enum err_code rc = ERR_OK;
+
+	for (size_t i = 0; i < PAGES && !rc; i++) {
+		rc = groups_bundle(pods + i * PAGE, PAGE, &pages[i], err);
+		if (!rc && w->pages[i] && is_same_page(w->pages[i], pages[i])) {
+			groups_unref(pages[i]);
+			pages[i] = w->pages[i];
+		} else {
+			groups_unref(w->pages[i]);
+			w->pages[i] = pages[i];
+		}
+	}
+	return rc ? rc : groups_bundle(pages, PAGES, out, err);
+}
+
 /* Of two sources, as a job has them; now and then one of them is there twice. */
 static struct groups *all_pods(struct world *w)
 {
@@ -101,29 +135,31 @@ static struct groups *all_pods(struct world *w)
 	for (size_t i = 0; i < PODS; i++)
 		in_order[i] = w->pods[w->order[i]];
 	CHECK_OK(groups_join(in_order, PODS / 2, &halves[0], &err), &err);
-	CHECK_OK(groups_join(in_order + PODS / 2, PODS / 2, &halves[1], &err), &err);
+	CHECK_OK(bundle_pages(w, in_order + PODS / 2, &halves[1], &err), &err);
 	if (draw(&w->d, 8) == 0)
 		halves[2] = groups_ref(halves[0]);
-	CHECK_OK(groups_join(halves, 3, &all, &err), &err);
+	CHECK_OK(groups_bundle(halves, 3, &all, &err), &err);
 	for (int i = 0; i < 3; i++)
 		groups_unref(halves[i]);
 	return all;
+}
+
+static void print_part(void *ctx, struct target_part *p)
+{
+	buf_printf(ctx, "%zu targets, %zu dropped, " STR_FMT "; " STR_FMT "\n", p->n, p->dropped_n,
+		STR_ARG(p->error), STR_ARG(p->refused));
 }
 
 static void print(struct buf *out, const struct target_set *s)
 {
 	buf_clear(out);
 	for (size_t i = 0; i < s->n; i++) {
-		labels_print(out, s->v[i]->labels);
-		buf_printf(out, " " STR_FMT "\n", STR_ARG(s->v[i]->url));
+		labels_print(out, target_set_at(s, i)->labels);
+		buf_printf(out, " " STR_FMT "\n", STR_ARG(target_set_at(s, i)->url));
 	}
 	buf_printf(out, "dropped %zu elsewhere %zu error %s limit %d\n", s->dropped_total, s->elsewhere,
 		s->error ? s->error : "", s->limit_exceeded);
-	for (size_t i = 0; i < s->pieces_n; i++)
-		if (s->pieces[i].part)
-			buf_printf(out, "%zu targets, %zu dropped, " STR_FMT "; " STR_FMT "\n",
-				s->pieces[i].part->n, s->pieces[i].part->dropped_n,
-				STR_ARG(s->pieces[i].part->error), STR_ARG(s->pieces[i].part->refused));
+	target_node_each_part(s->tree, print_part, out);
 }
 
 /* Targets of pods that stayed are the same objects. */
@@ -132,9 +168,10 @@ static size_t taken_over(const struct target_set *a, const struct target_set *b)
 	size_t n = 0;
 
 	for (size_t i = 0, k = 0; i < a->n && k < b->n;) {
-		int c = target_cmp(a->v[i], b->v[k]);
+		const struct target *x = target_set_at(a, i), *y = target_set_at(b, k);
+		int c = target_cmp(x, y);
 
-		n += a->v[i] == b->v[k];
+		n += x == y;
 		i += c <= 0;
 		k += c >= 0;
 	}
@@ -190,7 +227,7 @@ TEST(of_a_shard)
 
 TEST(limits_are_of_the_whole_set)
 {
-	check_changes("target_limit: 20", (struct shard){ 0 }, true);
+	check_changes("target_limit: 200", (struct shard){ 0 }, true);
 }
 
 /* What is shared by all parts does not grow for ever. */

@@ -10,24 +10,38 @@ struct row {
 	const char *name, *job, *want;
 };
 
+struct nth_dropped {
+	size_t i;
+	const struct target_dropped *found;
+};
+
+static void look_at_part(void *ctx, struct target_part *p)
+{
+	struct nth_dropped *d = ctx;
+
+	if (!d->found && d->i < p->dropped_n)
+		d->found = &p->dropped[d->i];
+	d->i -= p->dropped_n;
+}
+
 static const struct target_dropped *dropped(const struct target_set *s, size_t i)
 {
-	for (size_t k = 0; k < s->pieces_n; k++) {
-		const struct target_part *p = s->pieces[k].part;
+	struct nth_dropped d = { i, NULL };
 
-		if (p && i < p->dropped_n)
-			return &p->dropped[i];
-		i -= p ? p->dropped_n : 0;
-	}
-	abort();
+	target_node_each_part(s->tree, look_at_part, &d);
+	if (!d.found)
+		abort();
+	return d.found;
 }
 
 static void print_set(struct buf *out, const struct target_set *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		labels_print(out, s->v[i]->labels);
-		buf_printf(out, " " STR_FMT " %ds/%ds\n", STR_ARG(s->v[i]->url),
-			(int)(s->v[i]->interval_ns / 1000000000), (int)(s->v[i]->timeout_ns / 1000000000));
+		const struct target *t = target_set_at(s, i);
+
+		labels_print(out, t->labels);
+		buf_printf(out, " " STR_FMT " %ds/%ds\n", STR_ARG(t->url),
+			(int)(t->interval_ns / 1000000000), (int)(t->timeout_ns / 1000000000));
 	}
 	for (size_t i = 0; i < s->dropped_n; i++) {
 		buf_add_cstr(out, "dropped ");
@@ -225,11 +239,12 @@ TEST(what_a_cpu_endpoint_shares)
 		&err);
 
 	REQUIRE(s && s->n == 2);
-	CHECK_STR(s->v[0]->name, "h");
-	CHECK_STR(s->v[0]->exclusive, "");
-	CHECK_STR(s->v[1]->exclusive, "a:1 /debug/pprof/profile");
-	CHECK(s->v[0]->hash != s->v[1]->hash);
-	CHECK(target_cmp(s->v[0], s->v[0]) == 0 && target_cmp(s->v[0], s->v[1]) < 0);
+	CHECK_STR(target_set_at(s, 0)->name, "h");
+	CHECK_STR(target_set_at(s, 0)->exclusive, "");
+	CHECK_STR(target_set_at(s, 1)->exclusive, "a:1 /debug/pprof/profile");
+	CHECK(target_set_at(s, 0)->hash != target_set_at(s, 1)->hash);
+	CHECK(target_cmp(target_set_at(s, 0), target_set_at(s, 0)) == 0 &&
+		target_cmp(target_set_at(s, 0), target_set_at(s, 1)) < 0);
 	target_set_unref(s);
 }
 
@@ -311,7 +326,7 @@ TEST(each_target_is_scraped_by_one_shard)
 		CHECK_INT(s->dropped_total, s->dropped_n);
 		CHECK_INT(s->elsewhere, s->dropped_n);
 		for (size_t n = 0; n < s->n; n++) {
-			sscanf(labels_get(s->v[n]->labels, STR("instance")).ptr, "10.0.0.%u", &i);
+			sscanf(labels_get(target_set_at(s, n)->labels, STR("instance")).ptr, "10.0.0.%u", &i);
 			times[i]++;
 		}
 		for (size_t n = 0; n < s->dropped_n; n++) {
