@@ -136,6 +136,7 @@ const struct route web_routes[] = {
 
 	{ READ, "/-/healthy", handle_healthy, ROUTE_ANY_HOST, "200 while the process lives" },
 	{ READ, "/-/ready", handle_ready, ROUTE_ANY_HOST, "200 once requests are served" },
+	{ READ, "/ready", handle_ready, ROUTE_ANY_HOST, "for profilecli: the same" },
 	{ DO, "/-/reload", handle_reload, LIFECYCLE | ROUTE_READY | ROUTE_SLOW,
 		"read the files again" },
 	{ DO, "/-/quit", handle_quit, LIFECYCLE, "end the server" },
