@@ -15,6 +15,7 @@ void task_free(struct scrape_task *t)
 	buf_release(&t->body);
 	buf_release(&t->content_type);
 	buf_release(&t->content_encoding);
+	buf_release(&t->led_to);
 	buf_release(&t->profile);
 	target_unref(t->target);
 	config_unref(t->config);
