@@ -207,6 +207,8 @@ enum err_code rule_manager_apply(
 			made[i].due_ns = group_next_turn(made[i].group, now);
 	}
 	end_series(m, old, old_n);
+	if (!m->o.manual)
+		leftovers_apply(m, now / NS_PER_MS * NS_PER_MS);
 	show_groups(made, m->groups_n);
 	m->paused = false;
 	cond_broadcast(&m->changed);
@@ -360,6 +362,7 @@ void rule_manager_close(struct rule_manager *m)
 	for (unsigned i = 0; m->workers && i < m->o.workers; i++)
 		thread_join(&m->workers[i]);
 	groups_free(m->groups, m->groups_n);
+	leftovers_release(&m->leftovers);
 	rule_set_unref(m->set);
 	arena_release(&m->arena);
 	arena_release(&m->own);
