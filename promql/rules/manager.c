@@ -165,6 +165,25 @@ static void show_groups(const struct group_state *v, size_t n)
 	}
 }
 
+static void log_duplicates(const struct rule_set *set)
+{
+	struct rule_duplicate *v;
+	struct buf text = { 0 };
+	struct arena a;
+	struct err err;
+	size_t n;
+
+	arena_init(&a, 0);
+	if (!rule_set_duplicates(set, &a, &v, &n, &err))
+		for (size_t i = 0; i < n; i++) {
+			buf_clear(&text);
+			rule_duplicate_print(&text, &v[i]);
+			log_warn("rules", "duplicate rule", LOG_STR("rule", buf_str(&text)));
+		}
+	buf_release(&text);
+	arena_release(&a);
+}
+
 enum err_code rule_manager_apply(
 	struct rule_manager *m, struct rule_set *set, struct labels external_labels, struct err *err)
 {
@@ -215,6 +234,8 @@ enum err_code rule_manager_apply(
 	mutex_unlock(&m->lock);
 	groups_free(old, old_n);
 	rule_set_unref(old_set);
+	if (!m->o.manual)
+		log_duplicates(set);
 	return ERR_OK;
 }
 
