@@ -105,8 +105,8 @@ uses_web/profefe := base base/net proto scrape/config scrape/receive scrape tsdb
 uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service \
 	web/http web/router web/pyroscope web/push
 uses_web/files := base proto proto/any tsdb/symbols promql/syntax promql/files web/http web/router web/push
-uses_web/api := base base/gzip scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
-	promql/rules/notify web/http web/router web/render web/push web/files
+uses_web/api := base base/yaml base/gzip discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
+	promql/rules/template promql/rules/notify web/http web/router web/render web/push web/files
 uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push \
 	web/profefe web/debuginfo web/files
 uses_cmd := $(ROOMS)

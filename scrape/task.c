@@ -15,6 +15,7 @@ void task_free(struct scrape_task *t)
 	buf_release(&t->body);
 	buf_release(&t->content_type);
 	buf_release(&t->content_encoding);
+	buf_release(&t->led_to);
 	buf_release(&t->profile);
 	target_unref(t->target);
 	config_unref(t->config);
@@ -114,8 +115,9 @@ static enum err_code append_one(struct scrape_task *t, const struct sink_profile
 static void find_kinds(const struct scrape_task *t, const struct pprof *p, enum value_kind *kinds)
 {
 	const struct profile_config *config = t->target->profile;
+	const struct kind_rules rules = { config->kinds, config->kinds_n, t->seconds > 0 };
 
-	pprof_kinds(p, t->target->name, config->kinds, config->kinds_n, kinds);
+	pprof_kinds(p, t->target->name, &rules, kinds);
 	for (uint32_t i = 0; t->kinds && !config->kinds_n && i < p->types_n; i++)
 		kinds[i] = t->kinds[i];
 }

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/quote.h"
-#include "scrape/body.h"
+#include "scrape/refusal.h"
 #include "scrape/targets/url.h"
 #include "scrape/task.h"
 
@@ -153,6 +153,8 @@ static void finish(struct scrape_task *t)
 		return;
 	}
 	metric_observe(&fetch_seconds, NULL, (double)duration / NS_PER_S);
+	if (t->rc)
+		refusal_add_way(buf_str(&t->led_to), &t->err);
 	if (s->ended) {
 		finish_once(s, t);
 		return;
@@ -253,14 +255,16 @@ static void on_answer(void *ctx, const struct http_response *res)
 	s->request = NULL;
 	t->answered_ns = clock_monotonic_ns();
 	t->end_ns = clock_now_ns();
+	refusal_print_way(&t->led_to, res);
 	exclusive_leave(s->lane->exclusive, &s->user);
-	taken = !res->rc && s->target->exclusive.len && body_profiler_taken(res->status, res->body);
+	taken = !res->rc && s->target->exclusive.len && refusal_profiler_taken(res->status, res->body);
 	if (taken && ask_again(s, t))
 		return;
 	if (!taken)
 		go_on(s, t, !res->rc && res->status == 200);
 	if (res->rc) {
 		t->err = res->err;
+		refusal_explain_failure(res, t->target->url, &t->err);
 		task_failed(t, res->rc, task_result_of(res->rc == ERR_INVALID ? ERR_UNAVAILABLE : res->rc));
 	} else if (taken) {
 		rc = err_set(&t->err, ERR_UNAVAILABLE,
@@ -269,7 +273,8 @@ static void on_answer(void *ctx, const struct http_response *res)
 			SHARING_STARVED_TURNS, STR_ARG(str_trim(res->body)));
 		task_failed(t, rc, "endpoint_taken");
 	} else if (res->status != 200) {
-		rc = body_status_error(res->status, res->content_type, res->body, &t->err);
+		rc = refusal_status(
+			res, t->target->url, t->target->part->job->http.follow_redirects, &t->err);
 		task_failed(t, rc, "status");
 	} else {
 		t->bytes = res->body.len;

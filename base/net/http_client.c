@@ -317,6 +317,7 @@ static void deliver(struct http_request *r)
 	struct http_response res = { .rc = r->rc,
 		.err = r->err,
 		.final_url = r->url.text,
+		.redirects = (unsigned)r->redirects,
 		.elapsed_ns = clock_monotonic_ns() - r->start_ns };
 
 	if (r->parser.stream && r->parser.body.len && r->rc != ERR_CANCELED && !hand_over(r))

@@ -84,6 +84,7 @@ struct http_response {
 	struct str content_type, content_encoding, location;
 	struct str body;
 	const char *final_url;
+	unsigned redirects; /* that were followed, also where it failed afterwards */
 	int64_t elapsed_ns;
 	struct buf *body_buf; /* the client's, of `body`: for http_response_take_body */
 };

@@ -52,10 +52,10 @@ struct server {
 	struct web *web;
 	struct mutex reload_lock; /* one reload at a time */
 	char *external_url; /* as the web server knows it */
-	struct mutex lock; /* guards config, config_ok, config_at_ns */
+	struct mutex lock; /* guards config, config_ok and their times */
 	struct config *config;
 	bool config_ok;
-	int64_t config_at_ns;
+	int64_t config_tried_ns, config_at_ns;
 };
 
 /* The address by which the server reaches itself: localhost for a wildcard address. */
@@ -232,6 +232,7 @@ static enum err_code load_and_apply(struct server *s, struct err *err)
 		rc = apply(s, fresh, s->config, err); /* config changes under reload_lock only */
 	mutex_lock(&s->lock);
 	s->config_ok = rc == ERR_OK;
+	s->config_tried_ns = clock_now_ns();
 	old = s->config;
 	/* At the start even a failed one is kept: parts may read it until they are closed. */
 	if (!rc || !old) {
@@ -239,7 +240,7 @@ static enum err_code load_and_apply(struct server *s, struct err *err)
 		fresh = old;
 	}
 	if (!rc) {
-		s->config_at_ns = clock_now_ns();
+		s->config_at_ns = s->config_tried_ns;
 		metric_set(&reload_time, NULL, (double)s->config_at_ns / 1e9);
 	}
 	mutex_unlock(&s->lock);
@@ -301,12 +302,13 @@ static enum err_code web_cluster(
 	return storage_view(((struct server *)ctx)->storage, a, out, err);
 }
 
-static void web_reload_state(void *ctx, bool *ok, int64_t *at_ns)
+static void web_reload_state(void *ctx, bool *ok, int64_t *tried_ns, int64_t *at_ns)
 {
 	struct server *s = ctx;
 
 	mutex_lock(&s->lock);
 	*ok = s->config_ok;
+	*tried_ns = s->config_tried_ns;
 	*at_ns = s->config_at_ns;
 	mutex_unlock(&s->lock);
 }

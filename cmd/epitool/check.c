@@ -19,6 +19,25 @@ struct str_list {
 
 /* A check appends its results, line by line. An error is shown below, unless it has no message. */
 
+static enum err_code add_duplicates(
+	const struct rule_set *set, struct buf *summary, struct err *err)
+{
+	struct rule_duplicate *v;
+	struct arena a;
+	enum err_code rc;
+	size_t n = 0;
+
+	arena_init(&a, 0);
+	rc = rule_set_duplicates(set, &a, &v, &n, err);
+	for (size_t i = 0; i < n && !rc; i++) {
+		buf_add_cstr(summary, "  WARNING: ");
+		rule_duplicate_print(summary, &v[i]);
+		buf_add_char(summary, '\n');
+	}
+	arena_release(&a);
+	return rc;
+}
+
 static enum err_code check_one_rules(
 	const char *path, const struct config_reading *how, struct buf *summary, struct err *err)
 {
@@ -32,6 +51,8 @@ static enum err_code check_one_rules(
 		rc = rule_set_load_text(path, buf_str(&text), &l, &set, err);
 	if (!rc)
 		rc = rule_set_check_names(set, err);
+	if (!rc)
+		rc = add_duplicates(set, summary, err);
 	if (!rc)
 		buf_printf(summary, "  SUCCESS: %zu rules found\n", set->rules_n);
 	rule_set_unref(set);

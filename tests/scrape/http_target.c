@@ -218,6 +218,20 @@ static bool answer_one(struct http_target *t, int fd, struct str head)
 	return answer_profile(fd, buf_str(&t->cpu));
 }
 
+#define TLS_ANSWER \
+	"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+
+/* /to/x leads to /x, /to/round to itself. */
+static bool answer_redirect(int fd, struct str path)
+{
+	struct str to = { path.ptr + 3, path.len - 3 };
+	char headers[256];
+
+	snprintf(headers, sizeof(headers), "Location: " STR_FMT "\r\n",
+		STR_ARG(str_is(to, "/round") ? path : to));
+	return answer(fd, "302 Found", headers, STR(""));
+}
+
 static bool serve(struct http_target *t, int fd, struct str path, struct str head)
 {
 	struct buf twice = { 0 };
@@ -264,6 +278,16 @@ static bool serve(struct http_target *t, int fd, struct str path, struct str hea
 		return answer_huge(fd);
 	if (str_is(path, "/bomb"))
 		return answer_profile(fd, buf_str(&t->bomb));
+	if (str_has_prefix(path, STR("/to/")))
+		return answer_redirect(fd, path);
+	if (str_is(path, "/tls")) { /* as Go's servers of TLS answer HTTP */
+		send_all(fd, TLS_ANSWER, sizeof(TLS_ANSWER) - 1);
+		return false;
+	}
+	if (str_is(path, "/alert")) {
+		send_all(fd, "\x15\x03\x01\0\x02\x02\x46", 7);
+		return false;
+	}
 	if (str_is(path, "/reset")) {
 		send_all(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", 43);
 		return false;
@@ -294,6 +318,10 @@ static void connection_main(void *ctx)
 			break;
 		have += (size_t)n;
 		head[have] = '\0';
+		if (head[0] == 0x16) { /* a client of TLS says hello: that is no request */
+			answer(c->fd, "400 Bad Request", "Connection: close\r\n", STR(""));
+			break;
+		}
 		if (!(end = strstr(head, "\r\n\r\n")) || strncmp(head, "GET ", 4) != 0)
 			continue;
 		path_n = strcspn(head + 4, " ?");

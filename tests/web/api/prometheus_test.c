@@ -323,21 +323,57 @@ TEST(numbers_are_federated)
 
 /* ---- profiles for clients that know numbers only ---- */
 
-TEST(profiles_come_as_totals_for_grafana)
+#define FORM "Content-Type: application/x-www-form-urlencoded\r\n"
+
+TEST(profiles_come_as_totals_for_clients_of_prometheus)
 {
 	static const char *const vector = DATA(
 		"{\"resultType\":\"vector\",\"unit\":\"count\",\"result\":[{\"metric\":{},"
 		"\"value\":[1700000030,\"42\"]}]}");
+	static const char get[] = "GET /api/v1/query?query=merge(cpu:samples[1m])&time=1700000030";
+	static const char post[] = "POST /api/v1/query";
+	static const char form[] = "query=merge(cpu:samples[1m])&time=1700000030";
+	static const struct {
+		const char *request, *headers, *form;
+		bool totals;
+	} clients[] = {
+		{ get, "User-Agent: Grafana/12.1.0\r\n", "", true },
+		{ get, "User-Agent: promtool/3.8.0\r\n", "", true },
+		{ get, "User-Agent: Prometheus/3.8.0\r\n", "", true },
+		{ post, FORM "User-Agent: promtool/3.8.0\r\n", form, true },
+		{ post, FORM "User-Agent: Go-http-client/1.1\r\n", form, true },
+		{ post, FORM "User-Agent: Go-http-client/2.0\r\n", form, true },
+		/* go tool pprof, and programs that were written for this server */
+		{ get, "User-Agent: Go-http-client/1.1\r\n", "", false },
+		{ post, FORM "User-Agent: Go-http-client/1.1\r\n",
+			"query=merge(cpu:samples[1m])&time=1700000030&max_nodes=9", false },
+		{ post, FORM "User-Agent: Go-http-client/1.1\r\n",
+			"query=merge(cpu:samples[1m])&time=1700000030&format=json", false },
+		{ post, FORM "User-Agent: Go-http-client/1.1\r\n",
+			"query=merge(cpu:samples)&start=1699999990&end=1700000030", false },
+		/* the page, curl, epitool */
+		{ get, "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n", "", false },
+		{ post, FORM "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n", form, false },
+		{ get, "User-Agent: curl/7.88.1\r\nAccept: */*\r\n", "", false },
+		{ post, FORM "User-Agent: curl/7.88.1\r\nAccept: */*\r\n", form, false },
+		{ get, "User-Agent: epitool/1.0\r\n", "", false },
+		{ get, "", "", false },
+	};
 
 	grafana_start();
 	grafana_fill();
 	CHECK_STR(
 		grafana_get("/api/v1/query?query=merge(cpu:samples[1m])&profiles=totals&time=1700000030"),
 		vector);
-	peer_ask(web_port(grafana.web), &grafana.r,
-		"GET /api/v1/query?query=merge(cpu:samples[1m])&time=1700000030",
-		"User-Agent: Grafana/12.1.0\r\n", STR(""));
-	CHECK_STR(buf_str(&grafana.r.body), vector);
+	for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+		peer_ask(web_port(grafana.web), &grafana.r, clients[i].request, clients[i].headers,
+			str_of(clients[i].form));
+		CHECK_INT(grafana.r.status, 200);
+		if (clients[i].totals)
+			CHECK_STR(buf_str(&grafana.r.body), vector);
+		else if (!grafana_count("\"resultType\":\"profiles\""))
+			CHECK_FAIL("%zu: no profiles: " STR_FMT, i, STR_ARG(buf_str(&grafana.r.body)));
+	}
 	peer_ask(web_port(grafana.web), &grafana.r,
 		"GET /api/v1/query?query=merge(cpu:samples[1m])&time=1700000030&profiles=flame",
 		"User-Agent: Grafana/12.1.0\r\n", STR(""));
