@@ -127,7 +127,7 @@ static int64_t slice_end(
 
 	if (ev->mode != EVAL_RANGE)
 		return w->max_ns;
-	last = numeric_window(ev, s, ev->last_ns).max_ns;
+	last = numeric_window_read(ev, s, ev->last_ns).max_ns;
 	if (__builtin_add_overflow(w->max_ns, width > SLICE_NS ? width : SLICE_NS, &end) || end > last)
 		end = last;
 	return end > w->max_ns ? end : w->max_ns;
@@ -192,10 +192,30 @@ enum err_code numeric_note(struct eval *ev, const struct expr *e, struct numeric
 	return plan_numbers(ev, e, c->series, c->n, err);
 }
 
+/* The last nanosecond of its millisecond. */
+static int64_t end_of_ms(int64_t t)
+{
+	int64_t rest = t % NS_PER_MS;
+
+	if (t > INT64_MAX - NS_PER_MS || t < INT64_MIN + NS_PER_MS)
+		return t;
+	return t - (rest < 0 ? rest + NS_PER_MS : rest) + NS_PER_MS - 1;
+}
+
+struct time_window numeric_window_read(
+	const struct eval *ev, const struct selector *s, int64_t t_ns)
+{
+	struct time_window w = numeric_window(ev, s, t_ns);
+
+	w.min_ns = end_of_ms(w.min_ns);
+	w.max_ns = end_of_ms(w.max_ns);
+	return w;
+}
+
 enum err_code numeric_read(struct eval *ev, const struct expr *e, struct numeric_cache *c,
 	struct numeric_ranges *out, struct err *err)
 {
-	struct time_window w = numeric_window(ev, &e->selector, ev->t_ns);
+	struct time_window w = numeric_window_read(ev, &e->selector, ev->t_ns);
 	enum err_code rc;
 
 	assert(c->n > 0);

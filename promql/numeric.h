@@ -6,7 +6,8 @@
  *
  * Windows are Prometheus's (3): sel[5m] has the values in (t-5m, t]; a bare selector has, in all
  * modes, the latest value in (t-lookback, t]. A stale mark ends a series for bare selectors, and
- * windows pass it over.
+ * windows pass it over. Times count by the millisecond, as Prometheus has them: a value of the one
+ * in which a window begins is not in it, and one of that in which it ends is.
  *
  * Values are read in slices of time, once for many steps of a range.
  *
@@ -20,6 +21,9 @@
 
 /* (min, max] that a selector wants of numbers. */
 struct time_window numeric_window(const struct eval *ev, const struct selector *s, int64_t t_ns);
+/* The same, by the nanosecond. */
+struct time_window numeric_window_read(
+	const struct eval *ev, const struct selector *s, int64_t t_ns);
 
 /* One series of a selector, with the values in its window. */
 struct numeric_range {

@@ -26,10 +26,12 @@ static void add_window(struct span_walk *w, struct eval *ev, const struct select
 	bool steps = ev->mode == EVAL_RANGE;
 	struct time_window a = selector_window(ev, s, steps ? ev->first_ns : ev->t_ns);
 	struct time_window b = selector_window(ev, s, steps ? ev->last_ns : ev->t_ns);
-	struct time_window numbers = numeric_window(ev, s, steps ? ev->first_ns : ev->t_ns);
+	struct time_window first = numeric_window(ev, s, steps ? ev->first_ns : ev->t_ns);
+	struct time_window last = numeric_window_read(ev, s, steps ? ev->last_ns : ev->t_ns);
 
 	rate_span(s, &a, &b);
-	a.min_ns = numbers.min_ns < a.min_ns ? numbers.min_ns : a.min_ns;
+	a.min_ns = first.min_ns < a.min_ns ? first.min_ns : a.min_ns;
+	b.max_ns = last.max_ns > b.max_ns ? last.max_ns : b.max_ns;
 	if (!w->any || a.min_ns < w->all.min_ns)
 		w->all.min_ns = a.min_ns;
 	if (!w->any || b.max_ns > w->all.max_ns)

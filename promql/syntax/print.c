@@ -7,16 +7,32 @@
 
 #define COLUMNS 100 /* an expression that would pass them is broken over lines */
 
+static bool is_one_of(struct str name, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq_nocase(name, str_of(words[i])))
+			return true;
+	return false;
+}
+
+/* Words that the grammar takes for something else where a label stands. */
+static void print_label(struct buf *out, struct str name)
+{
+	static const char *const words[] = { "without", "inf", "nan" };
+
+	if (label_name_valid(name) && !is_one_of(name, words, sizeof(words) / sizeof(words[0])))
+		buf_add_str(out, name);
+	else
+		buf_add_quoted(out, name);
+}
+
 static void print_names(struct buf *out, const char *word, struct name_list l)
 {
 	buf_printf(out, "%s (", word);
 	for (size_t i = 0; i < l.n; i++) {
 		if (i)
 			buf_add_cstr(out, ", ");
-		if (label_name_valid(l.v[i]))
-			buf_add_str(out, l.v[i]);
-		else
-			buf_add_quoted(out, l.v[i]);
+		print_label(out, l.v[i]);
 	}
 	buf_add_char(out, ')');
 }
@@ -55,10 +71,7 @@ static bool is_plain_name(struct str name)
 	static const char *const words[] = { "on", "ignoring", "group_left", "group_right", "bool",
 		"atan2", "inf", "nan" };
 
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
-		if (str_eq_nocase(name, str_of(words[i])))
-			return false;
-	return series_name_valid(name);
+	return series_name_valid(name) && !is_one_of(name, words, sizeof(words) / sizeof(words[0]));
 }
 
 static void print_selector(struct buf *out, const struct selector *s)
