@@ -28,6 +28,16 @@ MUST_CHECK enum err_code duration_parse(struct str s, int64_t *out_ns, struct er
 /* "1h30m"; whole milliseconds, rounded down; "0s" */
 void duration_print(struct buf *out, int64_t ns);
 
+/* A day of the Gregorian calendar, UTC. */
+struct date {
+	int64_t year;
+	int month, day; /* from 1 */
+	int month_days;
+	int of_year; /* from 1 */
+	int of_week; /* 0: Sunday */
+};
+struct date date_of_days(int64_t days); /* since 1970-01-01; any that come from seconds */
+
 /*
  * Float seconds since 1970 or RFC 3339 (any zone, any number of fraction digits), as the HTTP API
  * takes times. Plain decimals keep their nanoseconds. ERR_INVALID; beyond TIME_MAX_NS is out of

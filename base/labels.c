@@ -205,6 +205,16 @@ bool label_name_valid(struct str name)
 	return is_bare_name(name) && !memchr(name.ptr, ':', name.len);
 }
 
+bool series_name_valid(struct str name)
+{
+	return is_bare_name(name);
+}
+
+bool any_name_valid(struct str name)
+{
+	return name.len > 0 && str_is_utf8(name);
+}
+
 bool label_value_valid(struct str value)
 {
 	return str_is_utf8(value);

@@ -31,6 +31,7 @@
 struct plan_read {
 	struct plan_read *next; /* in the order they are met */
 	const struct expr *expr; /* a selector: the first such place */
+	const struct expr *scope; /* as eval.scope */
 	struct merging merging;
 	const struct chosen_set *set; /* NULL: numbers */
 	size_t series_n;

@@ -240,6 +240,7 @@ static enum err_code load_and_apply(struct server *s, struct err *err)
 		fresh = old;
 	}
 	if (!rc) {
+		engine_set_subquery_step(s->engine, s->config->global.evaluation_interval_ns);
 		s->config_at_ns = s->config_tried_ns;
 		metric_set(&reload_time, NULL, (double)s->config_at_ns / 1e9);
 	}

@@ -161,7 +161,8 @@ TEST(faults_of_files_have_their_place)
 		{ "tests:\n- intervall: 1m\n",
 			"t.yml:2:3: field intervall not found in type testGroup; did you mean \"interval\"?" },
 		{ "tests:\n- input_series:\n  - series: up{\n    values: 1\n",
-			"t.yml:3:13: series: 1:4: unexpected end of query, expected \"}\" or label name" },
+			"t.yml:3:13: series: 1:4: unexpected end of query, expected string, "
+			"\"}\" or label name" },
 		{ "tests:\n- input_series:\n  - series: '{a=\"b\"}'\n    values: 1\n",
 			"t.yml:3:5: series: a name is missing" },
 		{ "tests:\n- input_series:\n  - series: up\n    values: 1y\n",

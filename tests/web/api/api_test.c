@@ -311,7 +311,7 @@ TEST(names_of_what_is_stored)
 	CHECK_BAD("/api/v1/series", "no match[] parameter provided");
 	CHECK_BAD("/api/v1/series?match[]=cpu{",
 		"invalid parameter \\\"match[]\\\": 1:5: unexpected "
-		"end of query, expected \\\"}\\\" or label name");
+		"end of query, expected string, \\\"}\\\" or label name");
 	CHECK_BAD("/api/v1/labels?start=2&end=1",
 		"invalid parameter \\\"end\\\": end timestamp must not be before start time");
 	CHECK_BAD("/api/v1/labels?limit=-1",

@@ -180,7 +180,7 @@ TEST(counts_of_what_is_stored)
 				"time") },
 		{ "label_counts?match%5B%5D=cpu%7B", 400,
 			BAD("invalid parameter \\\"match[]\\\": 1:5: unexpected end of query, "
-				"expected \\\"}\\\" or label name") },
+				"expected string, \\\"}\\\" or label name") },
 	};
 
 	grafana_start();

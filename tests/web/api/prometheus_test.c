@@ -280,6 +280,40 @@ static void acked(void *ctx, enum err_code rc, const struct err *err)
 	atomic_fetch_add((atomic_int *)ctx, 1);
 }
 
+TEST(names_that_need_quotes_are_federated)
+{
+	int64_t now = clock_now_ns() / NS_PER_MS * NS_PER_MS;
+	struct label labels[] = { { STR("0.x"), STR("b") },
+		{ STR("__name__"), STR("http.temp\u00e9") }, { STR("host.name"), STR("a") } };
+	const struct db_number v[] = { { { labels, 3 }, now - NS_PER_S, 1 } };
+	const char *asked = "GET /federate?match[]={%22host.name%22=%22a%22}";
+	atomic_int done = 0;
+	struct buf want = { 0 };
+	struct err err;
+
+	grafana_start();
+	CHECK_OK(db_append_numbers(grafana.storage.db, v, 1, acked, &done, &err), &err);
+	CHECK(WAIT_FOR(atomic_load(&done)));
+	buf_printf(&want,
+		"# TYPE http_temp_ untyped\nhttp_temp_{_0_x=\"b\",host_name=\"a\",instance=\"\"} 1 %lld\n",
+		(long long)(now / NS_PER_MS - 1000));
+	buf_add_char(&want, '\0');
+	CHECK_STR(grafana_get(asked + 4), want.ptr);
+	buf_clear(&want);
+	buf_printf(&want,
+		"# TYPE \"http.temp\u00e9\" untyped\n"
+		"{\"http.temp\u00e9\",\"0.x\"=\"b\",\"host.name\"=\"a\",instance=\"\"} 1 %lld\n",
+		(long long)(now / NS_PER_MS - 1000));
+	buf_add_char(&want, '\0');
+	peer_ask(web_port(grafana.web), &grafana.r, asked,
+		"Accept: text/plain;version=1.0.0;escaping=allow-utf-8;q=0.6,*/*;q=0.1\r\n", STR(""));
+	CHECK_STR(buf_str(&grafana.r.body), want.ptr);
+	CHECK_STR(response_header(&grafana.r, "Content-Type"),
+		"text/plain; version=1.0.0; charset=utf-8; escaping=allow-utf-8");
+	buf_release(&want);
+	grafana_stop();
+}
+
 TEST(numbers_are_federated)
 {
 	int64_t now = clock_now_ns() / NS_PER_MS * NS_PER_MS;
