@@ -38,15 +38,34 @@ static enum err_code add_duplicates(
 	return rc;
 }
 
+/* Errors and warnings, each a line; *err is left for what is none of them. */
+static void show_problems(
+	const struct yaml_problems *problems, struct buf *summary, enum err_code rc, struct err *err)
+{
+	for (size_t i = 0; i < problems->n; i++)
+		buf_printf(
+			summary, "  %s: %s\n", problems->v[i].code ? "FAILED" : "WARNING", problems->v[i].text);
+	if (problems->warnings_n > YAML_PROBLEMS_MAX)
+		buf_printf(summary, "  WARNING: and %zu more warnings\n",
+			problems->warnings_n - YAML_PROBLEMS_MAX);
+	if (problems->errors_n >= YAML_PROBLEMS_MAX)
+		buf_printf(summary, "  FAILED: the check ends with %u errors\n", YAML_PROBLEMS_MAX);
+	if (rc && problems->errors_n)
+		err->msg[0] = '\0';
+}
+
 static enum err_code check_one_rules(
 	const char *path, const struct config_reading *how, struct buf *summary, struct err *err)
 {
-	const struct rules_load l = { .interval_ns = CONFIG_INTERVAL_DEFAULT_NS };
+	struct yaml_problems problems;
+	const struct rules_load l = { .interval_ns = CONFIG_INTERVAL_DEFAULT_NS,
+		.problems = &problems };
 	struct rule_set *set = NULL;
 	struct buf text = { 0 };
 	enum err_code rc;
 
 	(void)how;
+	yaml_problems_init(&problems);
 	if (!(rc = fs_read_file(path, RULES_FILE_BYTES_MAX, &text, err)))
 		rc = rule_set_load_text(path, buf_str(&text), &l, &set, err);
 	if (!rc)
@@ -55,6 +74,11 @@ static enum err_code check_one_rules(
 		rc = add_duplicates(set, summary, err);
 	if (!rc)
 		buf_printf(summary, "  SUCCESS: %zu rules found\n", set->rules_n);
+	else
+		yaml_problems_add(&problems, err);
+	yaml_problems_sort(&problems);
+	show_problems(&problems, summary, rc, err);
+	yaml_problems_release(&problems);
 	rule_set_unref(set);
 	buf_release(&text);
 	return rc;
@@ -108,22 +132,6 @@ static enum err_code find_rule_files(
 	return rc;
 }
 
-/* Errors and warnings, each a line; the error itself if the file was not decoded at all. */
-static void show_problems(
-	const struct yaml_problems *problems, struct buf *summary, enum err_code rc, struct err *err)
-{
-	for (size_t i = 0; i < problems->n; i++)
-		buf_printf(
-			summary, "  %s: %s\n", problems->v[i].code ? "FAILED" : "WARNING", problems->v[i].text);
-	if (problems->warnings_n > YAML_PROBLEMS_MAX)
-		buf_printf(summary, "  WARNING: and %zu more warnings\n",
-			problems->warnings_n - YAML_PROBLEMS_MAX);
-	if (problems->errors_n >= YAML_PROBLEMS_MAX)
-		buf_printf(summary, "  FAILED: the check ends with %u errors\n", YAML_PROBLEMS_MAX);
-	if (rc && problems->errors_n)
-		err->msg[0] = '\0';
-}
-
 /* Alloy's language is no YAML, so that the error says little. */
 static void hint_at_alloy(const char *path, struct buf *summary)
 {
@@ -169,11 +177,8 @@ static enum err_code check_one_config(
 		c->scrape_n == 1 ? "config" : "configs");
 	for (size_t i = 0; i < rules.n; i++) { /* each error is shown with its file */
 		buf_printf(summary, "Checking %s\n", rules.v[i]);
-		if ((one = check_one_rules(rules.v[i], how, summary, err))) {
-			buf_printf(summary, "  FAILED: %s\n", err->msg);
-			err->msg[0] = '\0';
+		if ((one = check_one_rules(rules.v[i], how, summary, err)))
 			rc = one;
-		}
 	}
 end:
 	config_unref(c);

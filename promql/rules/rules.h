@@ -76,6 +76,8 @@ struct rules_load {
 	const struct str *patterns; /* of rule_files, with the configuration's directory prepended */
 	size_t patterns_n;
 	int64_t interval_ns, query_offset_ns; /* for groups without one */
+	/* the first error of each rule, and of each group's own fields; NULL: only the first of all */
+	struct yaml_problems *problems;
 };
 
 MUST_CHECK enum err_code rule_set_load(

@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/yaml/problems.h"
 #include "promql/rules/rules.h"
 #include "tests/check.h"
 #include "tests/scratch.h"
@@ -28,7 +29,8 @@ static const struct {
 	{ "", "" },
 	{ "groups:\n", "" },
 	{ "groups: []", "" },
-	{ "group: []", "r.yml:1:1: field group not found in type rule_groups" },
+	{ "group: []",
+		"r.yml:1:1: field group not found in type rule_groups; did you mean \"groups\"?" },
 	{ "groups: 1", "r.yml:1:9: cannot unmarshal !!int into a list" },
 	{ "groups:\n- 1", "r.yml:2:3: cannot unmarshal !!int `1` into rule_group" },
 	{ "groups:\n-", "r.yml:2:2: empty or null rule group" },
@@ -329,4 +331,35 @@ TEST(rules_that_are_given_twice)
 	CHECK_INT(n, 0);
 	arena_release(&a);
 	rule_set_unref(set);
+}
+
+TEST(all_that_is_wrong_with_a_file)
+{
+	static const char text[] =
+		"groups:\n- name: a\n  rules:\n  - {record: x, expr: 'sum('}\n"
+		"  - {alert: B, expr: up, for: x}\n  - {record: ok, expr: 'total(cpu[5m])'}\n"
+		"- name: b\n  nope: 1\n- name: c\n  rules: [~, {record: x, alert: y, expr: up}]\n"
+		"- rules: []\n";
+	static const char want[] =
+		"r.yml:4:23: group \"a\", rule 1, \"x\": could not parse expression: 1:5: unexpected end "
+		"of "
+		"query\n"
+		"r.yml:5:31: group \"a\", rule 2, \"B\": not a valid duration string: \"x\"\n"
+		"r.yml:8:3: group \"b\": field nope not found in type rule_group\n"
+		"r.yml:10:11: group \"c\", rule 1: empty or null rule\n"
+		"r.yml:10:14: group \"c\", rule 2, \"y\": only one of 'record' and 'alert' must be set\n"
+		"r.yml:11:3: Groupname must not be empty\n";
+	struct yaml_problems problems;
+	const struct rules_load l = { .problems = &problems };
+	struct rule_set *set;
+	struct buf got = { 0 };
+	struct err err;
+
+	yaml_problems_init(&problems);
+	CHECK(rule_set_load_text("r.yml", str_of(text), &l, &set, &err) == ERR_INVALID);
+	for (size_t i = 0; i < problems.n; i++)
+		buf_printf(&got, "%s\n", problems.v[i].text);
+	CHECK_STR(buf_str(&got), want);
+	buf_release(&got);
+	yaml_problems_release(&problems);
 }
