@@ -114,25 +114,30 @@ static enum err_code take_jfr(
 	return rc;
 }
 
+/* How far it is to the first such character; all of it if there is none. */
+static size_t length_before(struct str s, char c)
+{
+	size_t n = 0;
+
+	while (n < s.len && s.ptr[n] != c)
+		n++;
+	return n;
+}
+
 /* A file of ours says in a profile's name what it is: "process_cpu:cpu:nanoseconds:..". */
 static bool read_type(struct str name, struct str unit, struct str part[6])
 {
-	const char *space = memchr(name.ptr, ' ', name.len);
-	size_t n = 0;
+	size_t n = 0, len;
 
-	if (space)
-		name.len = (size_t)(space - name.ptr);
+	name.len = length_before(name, ' ');
 	for (size_t i = 0; i < 6; i++)
 		part[i] = STR("");
 	while (n < 6) {
-		const char *colon = memchr(name.ptr, ':', name.len);
-
-		part[n].ptr = name.ptr;
-		part[n++].len = colon ? (size_t)(colon - name.ptr) : name.len;
-		if (!colon)
+		len = length_before(name, ':');
+		part[n++] = (struct str){ name.ptr, len };
+		if (len == name.len)
 			break;
-		name.len -= (size_t)(colon + 1 - name.ptr);
-		name.ptr = colon + 1;
+		name = (struct str){ name.ptr + len + 1, name.len - len - 1 };
 	}
 	return n >= 5 && part[0].len && part[1].len &&
 		(str_eq(part[2], unit) || (str_is(unit, "count") && part[2].len)) &&

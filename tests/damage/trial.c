@@ -98,7 +98,7 @@ static void tell_difference(
 }
 
 /* Blocks that were worked on in part answer some questions as before and others as afterwards. */
-static void compare(struct trial *t, const char *when, const struct answers *got)
+static void compare_answers(struct trial *t, const char *when, const struct answers *got)
 {
 	struct trial_result *r = &t->told->r;
 	char what[60];
@@ -134,7 +134,7 @@ static void ask_and_compare(struct trial *t, struct site *s, const char *when)
 	struct answers got;
 
 	site_ask(s, t->told->later, &got);
-	compare(t, when, &got);
+	compare_answers(t, when, &got);
 	answers_release(&got);
 }
 

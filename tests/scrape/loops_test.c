@@ -35,6 +35,16 @@ static void wait_all_scraped(struct fixture *f, const char *profile, uint64_t n)
 }
 
 /* Targets that a reload keeps go on, on every loop; others begin or end. */
+/* Moves some targets away, and those of the round before back. */
+static void move_some(struct fixture *f, struct buf *jobs, int round, size_t n, size_t moved)
+{
+	size_t from = round % 2 == 0 ? moved : 0;
+	struct err err;
+
+	add_targets(f, jobs, "  sample_limit: 1000\n", 1 + (int)from, (int)(n + from));
+	REQUIRE_OK(fixture_apply(f, jobs->ptr, &err), &err);
+}
+
 TEST(a_reload_over_several_loops)
 {
 	enum { N = 24, MOVED = 6 };
@@ -51,12 +61,8 @@ TEST(a_reload_over_several_loops)
 	REQUIRE(f.shown.active_n == 2 * N);
 	for (size_t i = 0; i < f.shown.active_n; i++)
 		scrapes[i] = f.shown.active[i].scrapes;
-	before = http_target_counts(f.target);
-	for (int round = 0; round < 10; round++) { /* quicker than the loops take it over */
-		add_targets(&f, &jobs, "  sample_limit: 1000\n", 1 + MOVED * (round % 2 == 0),
-			N + MOVED * (round % 2 == 0));
-		REQUIRE_OK(fixture_apply(&f, jobs.ptr, &err), &err);
-	}
+	for (int round = 0; round < 10; round++) /* quicker than the loops take it over */
+		move_some(&f, &jobs, round, N, MOVED);
 	fixture_look(&f);
 	REQUIRE(f.shown.active_n == 2 * N);
 	for (size_t i = 0; i < f.shown.active_n; i++) {
@@ -64,6 +70,10 @@ TEST(a_reload_over_several_loops)
 		CHECK_INT(f.shown.active[i].failures, 0);
 	}
 	CHECK(gone > 0 && gone <= 2 * MOVED);
+	wait_all_scraped(&f, "heap", 2);
+	before = http_target_counts(f.target);
+	for (int round = 0; round < 2; round++)
+		move_some(&f, &jobs, round, N, MOVED);
 	wait_all_scraped(&f, "heap", 2);
 	after = http_target_counts(f.target);
 	CHECK(after.connections - before.connections <= 4 * MOVED);

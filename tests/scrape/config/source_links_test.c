@@ -113,9 +113,9 @@ TEST(a_link_that_is_too_long_is_none)
 	CHECK_INT(url.len, SOURCE_LINK_URL_BYTES_MAX);
 	buf_add(&path, "a", 2); /* and its NUL */
 	links_to(c, path.ptr, "", "", "https://h/short");
-	buf_release(&url);
 	config_unref(c);
 	buf_release(&path);
+	buf_release(&url);
 }
 
 /* clang-format off */
