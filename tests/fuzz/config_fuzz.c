@@ -19,11 +19,11 @@ static void check_job(struct config *c, const struct scrape_config *job)
 		require(!job->profiles[i].enabled || job->profiles[i].path.len);
 	g->v = job->sd.statics;
 	g->n = job->sd.statics_n;
-	if (!targets_expand(c, job, (struct shard){ 0 }, g, &s, &err)) {
+	if (!targets_expand(c, job, (struct shard){ 0 }, g, NULL, &s, &err)) {
 		for (size_t i = 0; i < s->n; i++) {
-			require(s->v[i].interval_ns > 0 && s->v[i].timeout_ns > 0);
-			require(str_has_prefix(s->v[i].url, STR("http")) && s->v[i].name.len);
-			require(i == 0 || labels_cmp(s->v[i - 1].labels, s->v[i].labels) < 0);
+			require(s->v[i]->interval_ns > 0 && s->v[i]->timeout_ns > 0);
+			require(str_has_prefix(s->v[i]->url, STR("http")) && s->v[i]->name.len);
+			require(i == 0 || labels_cmp(s->v[i - 1]->labels, s->v[i]->labels) < 0);
 		}
 		target_set_unref(s);
 	}
