@@ -44,15 +44,17 @@ static void show_notes(struct conversion *x)
 }
 
 /* What was written must load, as the server does. */
-static enum err_code check_output(const char *file, struct str text, struct err *err)
+static enum err_code check_output(
+	const char *file, const char *to, struct str text, struct err *err)
 {
 	const struct config_reading how = { .syntax_only = true };
+	const char *name = to[0] && strcmp(to, "-") != 0 ? to : OUTPUT;
 	struct yaml_problems problems;
 	struct config *c = NULL;
 	enum err_code rc;
 
 	yaml_problems_init(&problems);
-	rc = config_read_text(OUTPUT, path_dir(str_of(file)), text, &how, &problems, &c, err);
+	rc = config_read_text(name, path_dir(str_of(file)), text, &how, &problems, &c, err);
 	for (size_t i = 0; i < problems.n; i++)
 		fprintf(stderr, "%s: %s\n", problems.v[i].code ? "error" : "warning", problems.v[i].text);
 	if (rc)
@@ -83,7 +85,7 @@ static enum err_code convert_file(
 	if (buf_failed(&out) || x.failed)
 		rc = err_nomem(err, file);
 	else if (!(rc = put_output(to, buf_str(&out), err)))
-		rc = check_output(file, buf_str(&out), err);
+		rc = check_output(file, to, buf_str(&out), err);
 end:
 	buf_release(&out);
 	buf_release(&source);
