@@ -133,6 +133,7 @@ const struct route web_routes[] = {
 		"for Grafana: two flame graphs compared" },
 	{ HTTP_POST, QUERIER "GetProfileStats", pyroscope_handle, RPC,
 		"for Grafana: times of the oldest and newest data" },
+	{ HTTP_POST, QUERIER "*", pyroscope_handle, RPC, "for Grafana: says what is not served" },
 
 	{ READ, "/-/healthy", handle_healthy, ROUTE_ANY_HOST, "200 while the process lives" },
 	{ READ, "/-/ready", handle_ready, ROUTE_ANY_HOST, "200 once requests are served" },

@@ -28,9 +28,9 @@ scrape_configs:
 ` });
   await until('four CPU profiles of each version', 60, async () => {
     const by = await query(server, 'merge by (version) (cpu{job="demo"}[5m])');
-    return by.result.length === 2 && by.result.every((e) => e.profiles >= 4);
+    return by.result.length === 2 && by.result.every((e) => e.profiles >= 4 && e.total > 0);
   });
-  const to = Math.floor(Date.now() / 1000) * 1000 - 2000, from = to - 60000;
+  const to = Math.floor(Date.now() / 1000) * 1000 - 2000, from = to - 600000;
   const span = { start: from / 1000, end: to / 1000 };
   const run = (flags, ...args) => finish(t, program, [`-from=${from}`, `-to=${to}`, ...flags, server.url, ...args]);
   const prints = async (flags, ...args) => {
@@ -71,11 +71,11 @@ scrape_configs:
       return;
     }
     await prints([selected, '-type=process_cpu:samples:count:cpu:nanoseconds'], 'go-pgo', file, '5', 'true');
-    const raw = execFileSync('go', ['tool', 'pprof', '-raw', file], { stdio: 'pipe' }).toString();
-    assert.ok(raw.includes('main.scoreItems'), raw);
+    writeFileSync(join(dir, 'ours.pgo'), await get({ query: 'merge(process_cpu:samples{version="v2"})', format: 'pgo' }));
+    assert.ok(topOf(file).length > 0);
+    assert.deepEqual(topOf(file), topOf(join(dir, 'ours.pgo')));
     if (goMinor() >= 23) {
       const edges = (path) => execFileSync('go', ['tool', 'preprofile', '-i', path]).toString();
-      writeFileSync(join(dir, 'ours.pgo'), await get({ query: 'merge(process_cpu:samples{version="v2"})', format: 'pgo' }));
       assert.equal(edges(file), edges(join(dir, 'ours.pgo')));
     }
     assert.match(await fails(['-type=goroutine:goroutine:count:goroutine:count'], 'go-pgo', file, '5', 'true'),
@@ -118,7 +118,7 @@ scrape_configs:
     assert.equal(await fails([], 'profile-dot'),
       'error: unimplemented: format PROFILE_FORMAT_DOT is not supported: go tool pprof -dot draws what PROFILE_FORMAT_PPROF gives');
     assert.match(await fails(['-query={version=}'], 'profile', join(dir, 'x')), /^error: invalid_argument: selector "\{version=\}": 1:10: unexpected/);
-    assert.match(await fails([], 'heatmap'), /^error: unimplemented: /);
+    assert.equal(await fails([], 'heatmap'), 'error: unimplemented: method "SelectHeatmap" is not served here');
     for (const protocol of ['grpc', 'grpc-web'])
       for (const command of [['profile-types'], ['upload', join(dir, 'cpu.pb'), '__name__', 'process_cpu']])
         assert.equal(await fails([`-protocol=${protocol}`], ...command), 'error: unimplemented: gRPC and gRPC-Web are not served here: ' +

@@ -16,7 +16,8 @@ scrape_configs:
   - job_name: demo
     static_configs: [{targets: ["${demo.address}"], labels: {version: v1}}]
 ` });
-  await until('three profiles', 60, async () => (await query(server, 'merge(cpu[5m])')).result[0]?.profiles >= 3);
+  for (const name of ['cpu', 'memory', 'goroutine'])
+    await until(`three profiles of ${name}`, 60, async () => (await query(server, `merge(${name}[5m])`)).result[0]?.profiles >= 3);
   const at = Math.floor(Date.now() / 1000) - 2;
   const run = (...args) => finish(t, promtool, ['query', ...args]);
   const prints = async (...args) => {

@@ -153,7 +153,7 @@ static void write_discovery(struct json *j)
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
 		struct str name = str_of(fields[i].name);
 
-		name.len = (size_t)str_find(name, STR("_"));
+		name.len -= strlen(str_has_suffix(name, STR("_sd_configs")) ? "_sd_configs" : "_configs");
 		json_key_str(j, name);
 		json_bool(j, true);
 	}

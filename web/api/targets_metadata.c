@@ -223,13 +223,16 @@ void api_targets_metadata(struct web *w, struct http_in *in, struct http_out *ou
 	struct view view = { .in = in };
 	struct describing d = { .view = &view, .metric = http_param(in, "metric") };
 	struct scrape_snapshot s;
-	struct err err;
+	struct err err, why;
 	enum err_code rc = read_match(&d, in, &err);
 
 	if (d.metric.len && !type_pattern_parse(d.metric, &d.pattern))
 		d.pattern = (struct type_pattern){ 0 };
 	if (!rc && !(rc = scrape_manager_snapshot(w->o.manager, NULL, &in->arena, &s, &err))) {
-		rc = describe(&d, w, out, &s, &err);
+		if ((rc = describe(&d, w, out, &s, &err)) == ERR_LIMIT) {
+			why = err;
+			err_set(&err, rc, "%s: ask for less by `limit` or `match_target`", why.msg);
+		}
 		scrape_snapshot_release(&s);
 	}
 	if (rc)

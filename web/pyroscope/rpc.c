@@ -288,10 +288,8 @@ void pyroscope_answer_wire(struct pyroscope_call *c, struct str wire)
 
 /* ---- the route ---- */
 
-static const struct pyroscope_method *find_method(struct str path)
+static const struct pyroscope_method *find_method(struct str name)
 {
-	struct str name = { path.ptr + PREFIX.len, path.len - PREFIX.len };
-
 	for (size_t i = 0; i < pyroscope_methods_n; i++)
 		if (str_is(name, pyroscope_methods[i].name))
 			return &pyroscope_methods[i];
@@ -300,7 +298,8 @@ static const struct pyroscope_method *find_method(struct str path)
 
 void pyroscope_handle(struct web *w, struct http_in *in, struct http_out *out)
 {
-	const struct pyroscope_method *m = find_method(in->path);
+	struct str name = { in->path.ptr + PREFIX.len, in->path.len - PREFIX.len };
+	const struct pyroscope_method *m = find_method(name);
 	struct pyroscope_call c = { .w = w, .in = in, .out = out };
 	ProtobufCMessage *request;
 	struct str body;
@@ -309,6 +308,11 @@ void pyroscope_handle(struct web *w, struct http_in *in, struct http_out *out)
 
 	if (!pyroscope_takes_type(in, out, &c.json))
 		return;
+	if (!m) {
+		err_set(&err, ERR_UNSUPPORTED, "method %s is not served here", QUOTED(name));
+		pyroscope_fail(out, 404, "unimplemented", &err);
+		return;
+	}
 	if (!(rc = read_headers(&c, &err)) && !(rc = read_body(in, &body, &err)) &&
 		!(rc = pyroscope_decode(&in->arena, m->request, c.json, body, &request, &err)))
 		rc = m->fn(&c, request, &err);

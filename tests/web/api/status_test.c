@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "tests/check.h"
 #include "tests/web/grafana.h"
-#include "tsdb/db.h"
 
 #define DATA(data) "{\"status\":\"success\",\"data\":" data "}\n"
 
@@ -19,33 +18,12 @@ TEST(nothing_is_left_to_replay)
 	grafana_stop();
 }
 
-TEST(blocks_as_prometheus_lists_them)
+/* tests/e2e/storage.test.mjs has some. */
+TEST(windows_of_the_head_are_no_blocks)
 {
-	struct db_block_status *blocks;
-	struct buf want = { 0 };
-	struct arena a;
-	struct err err;
-	size_t n;
-
 	grafana_start();
+	grafana_fill();
 	CHECK_STR(grafana_get("/api/v1/status/tsdb/blocks"), DATA("{\"blocks\":[]}"));
-	grafana_fill(); /* into the head */
-	CHECK_STR(grafana_get("/api/v1/status/tsdb/blocks"), DATA("{\"blocks\":[]}"));
-	CHECK_OK(db_compact(grafana.storage.db, &err), &err);
-	arena_init(&a, 0);
-	CHECK_OK(db_list(grafana.storage.db, &a, &blocks, &n, &err), &err);
-	REQUIRE(n == 1);
-	buf_printf(&want,
-		DATA(
-			"{\"blocks\":[{\"ulid\":\"%s\",\"minTime\":%lld,\"maxTime\":%lld,\"stats\":"
-			"{\"numSamples\":%llu,\"numSeries\":3},\"compaction\":{\"level\":%u},\"version\":1}]}"),
-		blocks[0].ulid, (long long)(blocks[0].min_ns / NS_PER_MS),
-		(long long)(blocks[0].max_ns / NS_PER_MS), (unsigned long long)blocks[0].samples,
-		(unsigned)blocks[0].level);
-	buf_add_char(&want, '\0');
-	CHECK_STR(grafana_get("/api/v1/status/tsdb/blocks"), want.ptr);
-	buf_release(&want);
-	arena_release(&a);
 	grafana_stop();
 }
 

@@ -230,6 +230,9 @@ TEST(methods_of_http_and_other_origins)
 	grafana_start();
 	grafana_call("SelectMergeSpanProfile", AS_JSON, STR("{}"));
 	CHECK_INT(grafana.r.status, 404);
+	CHECK_STR(buf_str(&grafana.r.body),
+		"{\"code\":\"unimplemented\",\"message\":\"method \\\"SelectMergeSpanProfile\\\" is not "
+		"served here\"}");
 	peer_ask(web_port(grafana.web), &grafana.r, "GET /querier.v1.QuerierService/ProfileTypes", "",
 		(struct str){ 0 });
 	CHECK_INT(grafana.r.status, 405);
