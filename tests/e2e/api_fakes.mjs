@@ -109,10 +109,31 @@ const xml = (value) => (Array.isArray(value) ? value.map((x) => `<item>${xml(x)}
 const answerOf = (action, value) => `<?xml version="1.0" encoding="UTF-8"?>
 <${action}Response xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><requestId>r</requestId>${xml(value)}</${action}Response>`;
 
-/** state: {zones, reservations}; keys: {accessKey: secretKey}. Signatures are verified; pages have two reservations. */
+/** The metadata of an instance in a region, whose role has these keys; undefined: another path. Only with a token. */
+function metadata(req, url, region, role) {
+  if (!url.pathname.startsWith('/latest/')) return undefined;
+  if (url.pathname === '/latest/api/token')
+    return req.method === 'PUT' ? { headers: { 'X-Aws-Ec2-Metadata-Token-Ttl-Seconds': '21600' }, body: 'metadata-token' } : { status: 405, body: '' };
+  if (req.headers['x-aws-ec2-metadata-token'] !== 'metadata-token') return { status: 401, body: '' };
+  const Expiration = new Date(Date.now() + 3600000).toISOString();
+  const known = {
+    '/latest/meta-data/placement/region': region, '/latest/dynamic/instance-identity/document': { region },
+    '/latest/meta-data/iam/security-credentials/': 'role-1',
+    '/latest/meta-data/iam/security-credentials/role-1': { Code: 'Success', Type: 'AWS-HMAC', ...role, Expiration },
+  };
+  return url.pathname in known ? { body: known[url.pathname] } : { status: 404, body: '' };
+}
+
+/**
+ * state: {zones, reservations}; keys: {accessKey: secretKey}. Signatures are verified; pages have two reservations. It is the
+ * metadata of an instance too, whose role has the key INSTANCE, and the token service, which gives the key ROLE.
+ */
 export async function ec2(t, state, keys) {
   const refuse = (status, code, message) => ({ status, body: `<Response><Errors><Error><Code>${code}</Code><Message>${message}</Message></Error></Errors></Response>` });
+  const tokens = { INSTANCE: 'instance-token', ROLE: 'role-token' };
   const fake = await serve(t, 0, (req, url, text) => {
+    const local = metadata(req, url, 'eu-central-1', { AccessKeyId: 'INSTANCE', SecretAccessKey: keys.INSTANCE, Token: tokens.INSTANCE });
+    if (local) return local;
     const m = /^AWS4-HMAC-SHA256 Credential=([^/]+)\/([^,]+), ?SignedHeaders=([^,]+), ?Signature=([0-9a-f]{64})$/.exec(req.headers.authorization ?? '');
     if (!m) return refuse(401, 'AuthFailure', 'The request is not signed');
     const [, accessKey, scope, names, given] = m;
@@ -122,8 +143,15 @@ export async function ec2(t, state, keys) {
     if (given !== wanted) return refuse(403, 'SignatureDoesNotMatch', 'The signature does not match');
     if (Math.abs(Date.now() - Date.parse(time.replace(/(....)(..)(..)T(..)(..)(..)Z/, '$1-$2-$3T$4:$5:$6Z'))) > 300000)
       return refuse(400, 'RequestExpired', `It is ${amzTime(Date.now())}`);
+    if (req.headers['x-amz-security-token'] !== tokens[accessKey]) return refuse(403, 'InvalidClientTokenId', 'The token is not valid');
     fake.scopes.add(scope.split('/').slice(1).join('/'));
     const form = new URLSearchParams(text);
+    if (form.get('Action') === 'AssumeRole') {
+      fake.assumed = `${form.get('RoleArn')} ${form.get('ExternalId')} ${accessKey}`;
+      return { body: `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>${xml({ Credentials: {
+        AccessKeyId: 'ROLE', SecretAccessKey: keys.ROLE, SessionToken: tokens.ROLE, Expiration: new Date(Date.now() + 3600000).toISOString() } })}` +
+        '</AssumeRoleResult></AssumeRoleResponse>' };
+    }
     if (form.get('Action') === 'DescribeAvailabilityZones')
       return fake.state.zones ? { body: answerOf('DescribeAvailabilityZones', { availabilityZoneInfo: fake.state.zones }) } :
         refuse(403, 'UnauthorizedOperation', 'You are not authorized');

@@ -212,6 +212,18 @@ test('ec2', { timeout: 300000 }, async (t) => {
   assert.equal((await ours(both.server)).keys.length, 3);
 });
 
+test('ec2 with the credentials of the instance, and those of a role', { timeout: 300000 }, async (t) => {
+  const fake = await fakes.ec2(t, { zones, reservations: [reservation(full)] }, { INSTANCE: 'is', ROLE: 'rs' });
+  const entry = { endpoint: `http://${fake.address}`, refresh_interval: '1s' };
+  const both = await pair(t, {
+    instance: { kind: 'ec2', entry },
+    role: { kind: 'ec2', entry: { ...entry, role_arn: 'arn:aws:iam::1:role/r', external_id: 'e' } },
+  }, { AWS_EC2_METADATA_DISABLED: 'false', AWS_EC2_METADATA_SERVICE_ENDPOINT: `http://${fake.address}`, AWS_ENDPOINT_URL_STS: `http://${fake.address}` });
+  await both.same({ instance: 1, role: 1 });
+  assert.equal(fake.assumed, 'arn:aws:iam::1:role/r e INSTANCE');
+  assert.deepEqual([...fake.scopes].sort(), ['eu-central-1/ec2/aws4_request', 'eu-central-1/sts/aws4_request']);
+});
+
 test("Debian's prometheus finds the same with docker and ec2", { timeout: 300000 }, async (t) => {
   // It is older: it knows no image of a container and no region, and takes all networks.
   const since = /__meta_(docker_container_image(_id)?|ec2_region|ec2_(default|primary)_ipv6_address(es)?)$/;
