@@ -224,7 +224,7 @@ TSAN_LEAVES := $(patsubst %,tests/%_test.c,$(addprefix tsdb/,block/block block/b
 	$(addprefix promql/,by_name functions_oracle names script rates series_memory rules/alerts rules/rules) \
 	$(addprefix base/,array clock hidden json labels quote regex str net/aws_profile net/http_client_parse net/percent self/elf_symbols \
 	self/flags self/unwind) discovery/relabel web/push/multipart web/api/many_values)
-TSAN_ROOMS := $(filter-out proto proto/% cmd scrape/config web/router web/render base/gzip base/yaml base/xml base/demangle \
+TSAN_ROOMS := $(filter-out proto proto/% cmd discovery/apis scrape/config web/router web/render base/gzip base/yaml base/xml base/demangle \
 	$(addprefix promql/,syntax changed costs profiles rules/template) $(addprefix tsdb/,columns rollup segments series store \
 	symbols) $(addprefix tsdb/debuginfo/,dwarf elf pclntab extract index names),$(ROOMS))
 TSAN := MODE=tsan BUILD=$(BUILD)/tsan UNIT_ROOMS="$(TSAN_ROOMS)" UNIT_LEAVES="$(TSAN_LEAVES)"
