@@ -26,12 +26,14 @@ static const struct expr *range_of(const struct expr *e)
 static struct time_window window_of(const struct eval *ev, const struct expr *range)
 {
 	const struct subquery *s = &range->subquery;
-	int64_t max;
+	struct time_window w;
 
 	if (range->kind == EXPR_SELECTOR)
 		return numeric_window(ev, &range->selector, ev->t_ns);
-	max = eval_shifted(ev, &s->shift, ev->t_ns);
-	return (struct time_window){ .min_ns = max - s->range_ns, .max_ns = max };
+	w = (struct time_window){ .max_ns = eval_shifted(ev, &s->shift, ev->t_ns) };
+	if (__builtin_sub_overflow(w.max_ns, s->range_ns, &w.min_ns))
+		w.min_ns = INT64_MIN;
+	return w;
 }
 
 /* Profiles are not numbers, whatever their name. */

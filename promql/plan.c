@@ -384,6 +384,13 @@ enum err_code plan_read_values(
 	return copy_value(ev->arena, &r->kept, out) ? ERR_OK : eval_nomem(ev, err);
 }
 
+void plan_forget_kept(struct eval *ev, const struct expr *scope)
+{
+	for (struct plan_read *r = ev->plan ? ev->plan->reads : NULL; r; r = r->next)
+		if (r->scope == scope && !r->pinned)
+			r->has_kept = false;
+}
+
 static void note_times(struct eval *ev, const struct expr *e, uint64_t times, int64_t took_ns)
 {
 	struct plan_node *n = ev->plan->nodes;

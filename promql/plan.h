@@ -96,6 +96,11 @@ MUST_CHECK enum err_code plan_read_values(
 MUST_CHECK enum err_code plan_numbers(struct eval *ev, const struct expr *e,
 	const struct db_series *series, size_t n, struct err *err);
 /*
+ * A scope begins anew, and may come to a time again: what was kept of a step is in the memory of
+ * that step.
+ */
+void plan_forget_kept(struct eval *ev, const struct expr *scope);
+/*
  * The number of series of a selector that may be held; 0: no limit. More of them, each of at least
  * so many bytes and samples, would exceed the limits of the query. plan_refuse_series gives the
  * error for `about` so many.

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/map.h"
 #include "promql/eval.h"
+#include "promql/plan.h"
 #include "promql/reader.h"
 
 #define DROP_POINTS 64 /* fewer that are too old stay where they are */
@@ -239,6 +240,7 @@ static enum err_code evaluate_steps(struct eval *ev, const struct expr *e, struc
 	if (c->first_ns > c->last_ns || first < c->first_ns || first > c->last_ns + in.step_ns) {
 		for (size_t i = 0; i < c->n; i++)
 			c->v[i].n = c->v[i].old = 0;
+		plan_forget_kept(ev, c->expr);
 		c->first_ns = first;
 		c->last_ns = first - in.step_ns;
 	}

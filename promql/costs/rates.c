@@ -18,7 +18,7 @@
 
 static int64_t ms_of(int64_t ns)
 {
-	return ns >= 0 ? ns / NS_PER_MS : -((NS_PER_MS - 1 - ns) / NS_PER_MS);
+	return ns / NS_PER_MS - (ns % NS_PER_MS < 0);
 }
 
 static double seconds_between(int64_t from_ns, int64_t to_ns)

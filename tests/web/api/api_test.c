@@ -302,7 +302,11 @@ TEST(names_of_what_is_stored)
 	CHECK_GET("/api/v1/label/version/values?start=1600000000&end=1600000001", 200,
 		"{\"status\":\"success\",\"data\":[]}\n");
 	CHECK_GET("/api/v1/label/nothing/values", 200, "{\"status\":\"success\",\"data\":[]}\n");
-	CHECK_BAD("/api/v1/label/a-b/values", "invalid label name: \\\"a-b\\\"");
+	CHECK_GET("/api/v1/label/U__ver_73_ion/values", 200,
+		"{\"status\":\"success\",\"data\":[\"v1\",\"v2\"]}\n");
+	CHECK_GET("/api/v1/label/a-b/values", 200, "{\"status\":\"success\",\"data\":[]}\n");
+	CHECK_GET("/api/v1/label/U__ver_73/values", 200, "{\"status\":\"success\",\"data\":[]}\n");
+	CHECK_BAD("/api/v1/label/%ff/values", "invalid label name: \\\"\xef\xbf\xbd\\\"");
 	CHECK_GET("/api/v1/series?match[]=cpu:samples{version=~\"v.\"}&match[]={version=\"v1\"}", 200,
 		"{\"status\":\"success\",\"data\":["
 		"{\"__name__\":\"process_cpu\",\"job\":\"demo\",\"version\":\"v1\"},"
