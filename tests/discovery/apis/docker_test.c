@@ -161,7 +161,7 @@ TEST(configuration)
 			"http or https" },
 		{ "[{host: 'tcp://'}]", "c.yml:1:2: host is missing in URL" },
 		{ "[{host: 'tcp://a:1', filters: [{names: x}]}]",
-			"c.yml:1:33: field names not found in type filter" },
+			"c.yml:1:33: field names not found in type filter; did you mean \"name\"?" },
 		{ "[{host: 'tcp://a:1', port: x}]", "c.yml:1:28: cannot unmarshal !!str `x` into int64" },
 	};
 	/* clang-format on */

@@ -66,10 +66,10 @@ static const struct row {
 	  "c.yml:15:25: profile \"memory\" has seconds but is not delta\n"
 	  "c.yml:16:15: field pth not found in type pprof_config; did you mean \"path\"?\n"
 	  "c.yml:16:33: cannot unmarshal !!int `5` into bool\n" },
-	{ "alerting:\n  alertmanagers: [~, {scheme: ftp}, {consul_sd_configs: []}]\n",
+	{ "alerting:\n  alertmanagers: [~, {scheme: ftp}, {azure_sd_configs: []}]\n",
 	  "c.yml:2:19: empty or null alertmanager config section\n"
 	  "c.yml:2:31: scheme \"ftp\" is not http or https\n"
-	  "c.yml:2:38: field consul_sd_configs not found in type alertmanager_config: write "
+	  "c.yml:2:38: field azure_sd_configs not found in type alertmanager_config: write "
 	  "http_sd_configs, with a server that lists the targets, or file_sd_configs\n" },
 	/* keys that are there twice, with the rest */
 	{ "a: 1\na: 2\nb: 1\nglobal: {}\nglobal: {x: 1}\n",
