@@ -150,8 +150,10 @@ void api_source_ended(struct api_round *r, const struct err *why)
 	bool first = !r->settled, failed = r->settled && !r->good, changed = false, told = false;
 	struct err err;
 
-	if (!why && keep(r, &changed, &err))
+	if (!why && keep(r, &changed, &err)) {
 		why = &err;
+		r->index = 0; /* else the next answer would count as unchanged */
+	}
 	r->settled = true;
 	r->good = !why;
 	r->was_good |= r->good;
