@@ -167,7 +167,8 @@ void api_source_ended(struct api_round *r, const struct err *why)
 		else
 			told = true;
 	}
-	if (why)
+	/* A server that is down fails for thousands of keys: the first of them tells. */
+	if (why && (r == s->own || s->failing == 1))
 		source_failed(s->host, why);
 	else if (told && s->failing)
 		source_failed(s->host, &s->why);
