@@ -150,8 +150,10 @@ void api_source_ended(struct api_round *r, const struct err *why)
 	bool first = !r->settled, failed = r->settled && !r->good, changed = false, told = false;
 	struct err err;
 
-	if (!why && keep(r, &changed, &err))
+	if (!why && keep(r, &changed, &err)) {
 		why = &err;
+		r->index = 0; /* else the next answer would count as unchanged */
+	}
 	r->settled = true;
 	r->good = !why;
 	r->was_good |= r->good;
@@ -165,7 +167,8 @@ void api_source_ended(struct api_round *r, const struct err *why)
 		else
 			told = true;
 	}
-	if (why)
+	/* A server that is down fails for thousands of keys: the first of them tells. */
+	if (why && (r == s->own || s->failing == 1))
 		source_failed(s->host, why);
 	else if (told && s->failing)
 		source_failed(s->host, &s->why);

@@ -119,8 +119,8 @@ static void fail(struct api_round *r, enum err_code rc, struct err *err)
 /* ---- answers ---- */
 
 /* Where servers say in words what is wrong; of JSON and XML, as api_xml.c reads it. */
-static const char *const reasons[] = { "message", "error.message", "Errors.0.Message",
-	"Errors.Error.Message", "Error.Message" };
+static const char *const reasons[] = { "message", "error.message", "Errors.Error.Message",
+	"Error.Message" };
 static const char *const codes[] = { "Errors.Error.Code", "Error.Code" };
 
 static struct str first_text(const json_t *v, const char *const *paths, size_t n)

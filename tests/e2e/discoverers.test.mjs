@@ -3,9 +3,9 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { api, root, scratch, start, startPrometheus, startServer, until } from './lib.mjs';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { api, debian, freePort, request, root, scratch, start, startPrometheus, startServer, until } from './lib.mjs';
 import * as fakes from './api_fakes.mjs';
 
 const program = join(root, 'build/senders/discoverers/discoverers');
@@ -113,6 +113,37 @@ test('consul', { timeout: 300000 }, async (t) => {
   assert.ok(asked(/^GET \/v1\/health\/service\/a%20b%2Fc\?/) > 0);
 });
 
+// Debian has no consul: EPI_CONSUL names one that was built or fetched elsewhere.
+test('a consul agent', { timeout: 300000, skip: !process.env.EPI_CONSUL && 'EPI_CONSUL names no program' }, async (t) => {
+  const ports = Object.fromEntries(await Promise.all(['http', 'dns', 'grpc', 'server', 'serf_lan', 'serf_wan'].map(async (k) => [k, await freePort()])));
+  const dir = scratch(t), file = join(dir, 'agent.json');
+  writeFileSync(file, JSON.stringify({ ports, datacenter: 'here', node_name: 'n-1', node_meta: { rack: 'r1' }, bind_addr: '127.0.0.1' }));
+  const agent = start(t, process.env.EPI_CONSUL, ['agent', '-dev', `-config-file=${file}`]);
+  const url = `http://127.0.0.1:${ports.http}`;
+  const put = async (path, body) => assert.equal((await request(`${url}/v1/agent/service/${path}`, { method: 'PUT', body: body && JSON.stringify(body) })).status, 200);
+  await until('a leader', 30, async () => {
+    assert.equal(agent.code, undefined, agent.out);
+    return (await request(`${url}/v1/status/leader`)).body.toString().length > 2;
+  });
+  await put('register', { ID: 'w1', Name: 'web', Tags: ['go', 'v2'], Address: '10.1.0.1', Port: 6060, Meta: { version: '1' },
+    Checks: [{ CheckID: 'c1', TTL: '1h', Status: 'warning' }] });
+  await put('register', { ID: 'w2', Name: 'web', Tags: ['v1'], Port: 6061, Check: { TTL: '1h', Status: 'passing' } });
+  await put('register', { ID: 'd', Name: 'a b', Address: 'fd00::1' });
+  const entry = { server: `127.0.0.1:${ports.http}`, refresh_interval: '1s' };
+  const both = await pair(t, { all: { kind: 'consul', entry }, web: { kind: 'consul', entry: { ...entry, services: ['web'], tags: ['go'] } },
+    healthy: { kind: 'consul', entry: { ...entry, services: ['web'], health_filter: 'not Checks.Status == "warning"' } },
+    rack: { kind: 'consul', entry: { ...entry, node_meta: { rack: 'r1' } } } });
+  await both.same({ all: 4, web: 1, healthy: 1, rack: 4 });
+  // Changes come by the queries that wait, in less than the refresh_interval of a job that asks once a minute.
+  await put('deregister/w1');
+  await put('register', { ID: 'w3', Name: 'web', Tags: ['go'], Port: 7000 });
+  await put('maintenance/d?enable=true&reason=x');
+  await both.same({ all: 4, web: 1, healthy: 2, rack: 4 });
+  assert.ok((await ours(both.server)).all.some((x) => x.includes('"maintenance"')));
+  await put('deregister/d');
+  await both.same({ all: 3, web: 1, healthy: 2, rack: 3 });
+});
+
 test('nomad', { timeout: 300000 }, async (t) => {
   const of = (ServiceName, ID, more) => ({ ID, ServiceName, Namespace: 'default', NodeID: 'n1', Datacenter: 'dc1', JobID: 'j', AllocID: 'a',
     Tags: [], Address: '10.0.0.1', Port: 20000, CreateIndex: 1, ModifyIndex: 1, ...more });
@@ -169,6 +200,44 @@ test('docker', { timeout: 300000 }, async (t) => {
   await both.same({ local: 9, tcp: 10, filtered: 8 });
   state.containers.splice(0, 1, container('new', 'default', bridge('172.17.0.8'), ports));
   await both.same({ local: 8, tcp: 9, filtered: 7 });
+});
+
+/** Debian's Docker daemon in `dir`, or why it does not run here. `command(...args)` is its client. */
+async function startDocker(t, dir) {
+  const at = dirname(debian('docker', 'libraries', 'docker.io containerd runc').replace(/\/$/, ''));
+  const libraries = [`${at}/lib/x86_64-linux-gnu`, `${dirname(at)}/lib/x86_64-linux-gnu`].join(':');
+  const socket = join(dir, 'docker.sock');
+  const env = { ...process.env, PATH: `${at}/bin:${at}/sbin:${process.env.PATH}`, LD_LIBRARY_PATH: libraries, DOCKER_HOST: `unix://${socket}` };
+  if (process.getuid() !== 0) return { reason: 'the Docker daemon needs root' };
+  const daemon = start(t, join(at, 'sbin/dockerd'), [`--data-root=${dir}/data`, `--exec-root=${dir}/exec`, `--pidfile=${dir}/pid`, '--host', `unix://${socket}`,
+    '--iptables=false', '--ip6tables=false', '--ip-forward=false', '--ip-masq=false', '--bridge=none', '--storage-driver=vfs'], { env });
+  await until('the daemon runs, or not', 30, () => daemon.code !== undefined || /API listen on/.test(daemon.err));
+  if (daemon.code !== undefined) return { reason: `the Docker daemon does not run here: ${daemon.err.trim().split('\n').at(-1)}` };
+  return { daemon, socket, command: (...args) => execFileSync(join(at, 'bin/docker'), args, { env, stdio: 'pipe' }).toString().trim() };
+}
+
+test('a Docker daemon', { timeout: 300000 }, async (t) => {
+  const dir = scratch(t), { reason, daemon, socket, command } = await startDocker(t, dir);
+  if (reason) return t.skip(reason);
+  try {
+    execFileSync('gcc', ['-static', '-O1', '-xc', '-', '-o', join(dir, 'pause')], { input: '#include <unistd.h>\nint main(void) { for (;;) pause(); }\n' });
+    execFileSync('tar', ['-C', dir, '-cf', join(dir, 'image.tar'), 'pause']);
+    command('import', join(dir, 'image.tar'), 'pause:1');
+    const run = (name, ...args) => command('run', '-d', '--name', name, ...args, 'pause:1', '/pause');
+    run('host', '--network=host', '--label=role=x', '--label=com.example/owner=y');
+    run('alone', '--network=none', '--expose=6060');
+    run('beside', '--network=container:alone', '--label=role=x');
+    const entry = { host: `unix://${socket}`, refresh_interval: '1s' };
+    const both = await pair(t, { all: { kind: 'docker', entry: { ...entry, port: 6060 } },
+      some: { kind: 'docker', entry: { ...entry, filters: [{ name: 'label', values: ['role=x'] }, { name: 'network', values: ['host'] }] } } });
+    await both.same({ all: 3, some: 1 });
+    command('rm', '-f', 'alone');
+    await both.same({ all: 1, some: 1 });
+  } finally {
+    for (const name of command('ps', '-aq').split('\n').filter(Boolean)) command('rm', '-f', name);
+    await daemon.stop('SIGTERM');
+    for (const [, at] of readFileSync('/proc/mounts', 'utf8').matchAll(/^\S+ (\S+) /gm)) if (at.startsWith(dir)) execFileSync('umount', [at]);
+  }
 });
 
 const zones = [{ zoneName: 'eu-west-2a', zoneId: 'euw2-az2', zoneState: 'available' }, { zoneName: 'eu-west-2b', zoneId: 'euw2-az3' }];

@@ -159,6 +159,18 @@ export async function startPrometheus(t, dir, config) {
     '--enable-feature=no-default-scrape-port'], { cwd: dir }));
 }
 
+/** A port that nobody has, below those that the system gives to others. */
+export async function freePort() {
+  for (;;) {
+    const port = 20000 + Math.floor(Math.random() * 12000);
+    const free = await new Promise((done) => {
+      const s = http.createServer().once('error', () => done(false));
+      s.listen(port, '127.0.0.1', () => s.close(() => done(true)));
+    });
+    if (free) return port;
+  }
+}
+
 /** For programs that cannot choose a port themselves: `run(port)` starts one. A port that is in use is replaced by another. */
 export async function startOnFreePort(t, what, run) {
   for (let attempt = 0; attempt < 5; attempt++) {

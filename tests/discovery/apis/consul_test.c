@@ -211,6 +211,35 @@ TEST(a_failure_keeps_the_last_targets)
 	close_world();
 }
 
+TEST(a_server_that_is_down_is_told_once_in_a_while)
+{
+	struct buf services = { 0 };
+	unsigned before;
+	size_t n = 50;
+
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&services, "%c\"s%zu\": []", i ? ',' : '{', i);
+	buf_add_cstr(&services, "}");
+	buf_add_char(&services, '\0');
+	world_open(&w, NULL);
+	world_rule(&w, (struct world_rule){ "/v1/agent/self", SELF });
+	world_rule(&w, (struct world_rule){ "/v1/catalog/services", services.ptr, 0, INDEX });
+	world_rule(&w, (struct world_rule){ "/v1/health/service/", "[]", 0, INDEX });
+	world_source(&w, consul_sd_decode, URL "}]");
+	CHECK(WORLD_UNTIL(&w, w.held_n == n + 1));
+	world_change(&w, "/v1/health/service/", "down", 500);
+	world_bump(&w);
+	CHECK(WORLD_UNTIL(&w, w.host.failing));
+	before = w.requests;
+	CHECK(WORLD_UNTIL(&w, w.requests > before + 4 * n));
+	CHECK(w.host.failures < 10); /* of some two hundred */
+	CHECK_INT(w.host.set->n, n);
+	world_change(&w, "/v1/health/service/", "[]", 0);
+	CHECK(WORLD_UNTIL(&w, !w.host.failing && w.held_n == n + 1));
+	close_world();
+	buf_release(&services);
+}
+
 TEST(a_failure_before_the_first_answer)
 {
 	/* clang-format off */
