@@ -187,7 +187,8 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 	@cd $(NODE_DIR) && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# The cases of discovery against a real Kubernetes API server, which is built from its module: not a part of `make test`.
+# The cases of discovery against a real Kubernetes API server, and Prometheus's discovery beside it. Both are built from their
+# modules, so it is not a part of `make test`.
 .PHONY: test-kubernetes
 test-kubernetes: all
 	@EPI_BUILD="$(abspath $(BUILD))" node --test tests/kubernetes/api_server.test.mjs

@@ -55,6 +55,7 @@ export class ApiServer {
     execFileSync('openssl', ['genrsa', '-out', join(this.dir, 'accounts.key'), '2048'], { stdio: 'ignore' });
     writeFileSync(join(this.dir, 'tokens.csv'), `${TOKEN},admin,admin,system:masters\n`);
     this.program = join(programs, 'kube-apiserver');
+    this.prometheus = join(programs, 'prometheus');
     await this.begin();
     return this;
   }

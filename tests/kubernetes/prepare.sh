@@ -1,8 +1,9 @@
 #!/bin/bash
-# Makes a real Kubernetes API server and prints the folder of its programs. kube-apiserver is built from its module: a quarter of
-# an hour of a processor and 3 GB of memory, once. etcd is Debian's.
+# Makes a real Kubernetes API server, and Prometheus's discovery to compare with, and prints the folder of their programs.
+# kube-apiserver is built from its module: both take half an hour of a processor, and 3 GB of memory, once. etcd is Debian's.
 set -eu
 cd "$(dirname "$0")/../.."
+root=$PWD
 version=1.34.2
 dir=$PWD/build/kubernetes-$version
 mkdir -p build
@@ -29,6 +30,8 @@ if [ ! -e "$dir/.ready" ]; then
 	at=k8s.io/component-base/version
 	"$go" build -o kube-apiserver -ldflags "-s -w -X $at.gitVersion=v$version -X $at.gitMajor=1 -X $at.gitMinor=${version:2:2}" \
 		k8s.io/kubernetes/cmd/kube-apiserver >>build.log 2>&1 || { tail -5 build.log >&2; exit 1; }
-	touch .ready
+	cd "$root/tests/kubernetes/prometheus"
+	GOFLAGS=-mod=readonly "$go" build -o "$dir/prometheus" . >>"$dir/build.log" 2>&1 || { tail -5 "$dir/build.log" >&2; exit 1; }
+	touch "$dir/.ready"
 fi
 echo "$dir"
