@@ -229,10 +229,12 @@ enum err_code numeric_read(struct eval *ev, const struct expr *e, struct numeric
 		const struct numeric_values *v = &c->values[i];
 		size_t from = count_until(v, w.min_ns), to = count_until(v, w.max_ns);
 
-		out->v[i] = (struct numeric_range){ .metric = c->series[i].labels,
-			.ts = v->ts + (from < to ? from : 0),
-			.values = v->values + (from < to ? from : 0),
-			.n = to - from };
+		out->v[i] = (struct numeric_range){ .metric = c->series[i].labels };
+		if (from < to) {
+			out->v[i].ts = v->ts + from;
+			out->v[i].values = v->values + from;
+			out->v[i].n = to - from;
+		}
 	}
 	return ERR_OK;
 }

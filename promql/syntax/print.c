@@ -117,12 +117,15 @@ static void print_range(struct buf *out, const struct subquery *s)
 static void print_number(struct buf *out, const struct expr *e)
 {
 	/* A plus would read as an operator, which binds less than ^. */
-	if (isinf(e->number) && e->number > 0)
+	if (isinf(e->number) && e->number > 0) {
 		buf_add_cstr(out, "Inf");
-	else if (e->is_duration)
-		duration_print(out, llround(e->number * 1e3) * NS_PER_MS);
-	else
+	} else if (e->is_duration) {
+		if (signbit(e->number)) /* of -0s too */
+			buf_add_char(out, '-');
+		duration_print(out, llround(fabs(e->number) * 1e3) * NS_PER_MS);
+	} else {
 		buf_add_double(out, e->number);
+	}
 }
 
 /* The operator with its modifiers: "* on (job) group_left (pod)". */
