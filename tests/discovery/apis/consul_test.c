@@ -333,7 +333,8 @@ TEST(configuration)
 				"must be "
 			"configured" },
 		{ "[{services: x}]", "c.yml:1:13: cannot unmarshal !!str `x` into []string" },
-		{ "[{tag: x}]", "c.yml:1:3: field tag not found in type consul_sd_config; did you mean \"tags\"?" },
+		{ "[{tag: x}]",
+			"c.yml:1:3: field tag not found in type consul_sd_config; did you mean \"tags\"?" },
 	};
 	/* clang-format on */
 
