@@ -23,6 +23,14 @@ int64_t clock_monotonic_ns(void)
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
+int64_t clock_thread_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';

@@ -19,6 +19,7 @@
 
 int64_t clock_now_ns(void); /* CLOCK_REALTIME */
 int64_t clock_monotonic_ns(void); /* never goes back; for deadlines and durations */
+int64_t clock_thread_ns(void); /* of a processor, that this thread took */
 
 /*
  * "1h30m", "500ms", "15d": units y w d h m s ms, each at most once and descending, as Prometheus's

@@ -24,7 +24,7 @@ struct fixture {
 	/* guarded by lock */
 	struct buf last[2]; /* per job (user is its index): addresses and labels, as text */
 	int updates;
-	int costs_us; /* that a delivery takes */
+	int costs_us; /* of a processor, that a delivery takes */
 };
 
 static inline void on_update(void *ctx, void *user, struct groups *g)
@@ -50,8 +50,8 @@ static inline void on_update(void *ctx, void *user, struct groups *g)
 	f->updates++;
 	cond_broadcast(&f->changed);
 	mutex_unlock(&f->lock);
-	if (f->costs_us)
-		usleep((useconds_t)f->costs_us);
+	for (int64_t end = clock_thread_ns() + f->costs_us * NS_PER_US; clock_thread_ns() < end;)
+		;
 }
 
 static inline void fixture_open(struct fixture *f, const char *dns_servers)
