@@ -34,7 +34,9 @@ scrape_configs:
     const got = one((await query(server, name)).result);
     assert.ok(got[`x ${demo.address} memory`] > 0, name);
     assert.equal(got['x 127.0.0.1:1 memory'], 0, name);
-    assert.ok(list.every((x) => x[field] > 0));
+    // A second in which the demo had nothing to do gives a CPU profile without samples.
+    const sure = list.filter((x) => field === 'lastBytes' || x.profile === 'memory');
+    assert.ok(sure.length > 0 && sure.every((x) => x[field] > 0), JSON.stringify(list.map((x) => [x.profile, x[field]])));
   }
   const scraped = await query(server, 'up', { time: Date.parse(list[0].lastScrape) / 1000 });
   assert.ok(scraped.result.length > 0, 'a value stands at the start of its scrape');
