@@ -1,7 +1,7 @@
 /*
  * Subqueries: expr[range:step] evaluates the expression at whole multiples of the step in (t-range,
- * t], and gives its costs as ranges of numbers. A bare selector of profiles in it takes those in
- * (step, as in a range query.
+ * t], and gives its costs as ranges of numbers. A bare selector of profiles in it takes those of
+ * one step, (t-step, t], as in a range query.
  *
  * The evaluations of a step serve the next ones of the query: only new times are evaluated.
  *

@@ -1,12 +1,12 @@
 /*
- * Refusal: a scrape that got no profile, as an error that says what is wrong and where it led to,
- *so that somebody can mend the job or the target.
+ * Refusal: a scrape that got no profile, as an error that says what is wrong and where it led to.
+ * Somebody can then mend the job or the target. Examples:
  *
- *	server returned HTTP status 503 Service Unavailable: its own words
- *	server returned HTTP status 400 Bad Request: the target speaks TLS, set "scheme: https"
- *	tls 10.0.0.1:80: wrong version number: the target does not speak TLS, set "scheme: http"
- *	server returned HTTP status 302 Found: it leads to /login, and the job has "follow_redirects:
- *false" target answers a web page (...), not a profile; the target redirected to http://sso/login
+ * - server returned HTTP status 503 Service Unavailable: its own words
+ * - server returned HTTP status 400 Bad Request: the target speaks TLS, set "scheme: https"
+ * - tls 10.0.0.1:80: wrong version number: the target does not speak TLS, set "scheme: http"
+ * - server returned HTTP status 302 Found: it leads to /login, and the job does not follow it
+ * - target answers a web page (...), not a profile; the target redirected to http://sso/login
  *
  * Errors:    those that are made; no function here fails.
  * Ownership: nothing is kept.
