@@ -5,7 +5,8 @@
  * - server returned HTTP status 503 Service Unavailable: its own words
  * - server returned HTTP status 400 Bad Request: the target speaks TLS, set "scheme: https"
  * - tls 10.0.0.1:80: wrong version number: the target does not speak TLS, set "scheme: http"
- * - server returned HTTP status 302 Found: it leads to /login, and the job does not follow it
+ * - server returned HTTP status 302 Found: it leads to /login, and the job
+ *   has "follow_redirects: false"
  * - target answers a web page (...), not a profile; the target redirected to http://sso/login
  *
  * Errors:    those that are made; no function here fails.

@@ -6,8 +6,8 @@
  *	        fetching -> refused -> fetching: another profiler has the process (sharing.h)
  *
  * Fetching ends with the answer. Storing is a worker's decoding, questions for names if it lacks
- * them (symbolize.h), and the sink's acknowledgement; the target's health and last scrape change
- *only after it.
+ * them (symbolize.h), and the sink's acknowledgement. Only after it the target's health and last
+ * scrape change.
  *
  * Units:     nanoseconds.
  * Ownership: scraper_end ends a scraper; it is freed once nothing is under way. A scraper holds the
