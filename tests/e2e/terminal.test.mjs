@@ -143,10 +143,10 @@ test('epitool top', { timeout: 120000 }, async (t) => {
   assert.equal(shown.out.split('\x1b[H\x1b[2J').length, 3);
 });
 
-/** A terminal of that size, whose settings are printed behind the program's end. */
+/** A terminal of that size, whose settings are printed behind the program's end: the shell outlives a Ctrl-C, which both of them get. */
 function onTerminal(t, columns, rows, args) {
   const quoted = args.map((a) => `'${a}'`).join(' ');
-  return start(t, 'script', ['-qefc', `stty cols ${columns} rows ${rows}; stty -g; ${quoted}; code=$?; stty -g; exit $code`, '/dev/null'], { stdio: ['pipe', 'pipe', 'pipe'] });
+  return start(t, 'script', ['-qefc', `trap : INT; stty cols ${columns} rows ${rows}; stty -g; ${quoted}; code=$?; stty -g; exit $code`, '/dev/null'], { stdio: ['pipe', 'pipe', 'pipe'] });
 }
 
 const LEFT = '\x1b[0m\x1b[?7h\x1b[?25h\x1b[?1049l';
