@@ -24,10 +24,10 @@ SHELL := /bin/bash
 # The house: rooms from the ground up, and what each may include. A room uses only rooms that come before it in ROOMS,
 # so no two use each other. `make lint` and every link below follow this table.
 
-ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
+ROOMS := base base/yaml base/xml base/gzip base/demangle base/self base/net \
 	proto proto/report proto/otlp proto/jfr proto/legacy proto/folded proto/any \
-	discovery/sources discovery/kubernetes discovery \
-	scrape/config scrape/receive scrape \
+	discovery/sources discovery/kubernetes discovery/apis discovery \
+	scrape/config scrape/receive scrape/targets scrape \
 	tsdb/bucket tsdb/store tsdb/remote tsdb/debuginfo/index tsdb/debuginfo/elf tsdb/debuginfo/pclntab tsdb/debuginfo/dwarf \
 	tsdb/debuginfo/extract tsdb/debuginfo/store tsdb/debuginfo/service scrape/debuginfod \
 	tsdb/segments tsdb/symbols tsdb/debuginfo/names tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head \
@@ -37,6 +37,7 @@ ROOMS := base base/yaml base/gzip base/demangle base/self base/net \
 	web/http web/grpc web/router web/render web/pyroscope web/push web/profefe web/debuginfo web/files web/api web
 
 uses_base/yaml := base
+uses_base/xml := base
 uses_base/gzip := base
 uses_base/demangle := base
 uses_base/self := base
@@ -50,11 +51,13 @@ uses_proto/folded := base proto
 uses_proto/any := base base/gzip proto proto/jfr proto/legacy proto/folded
 uses_discovery/sources := base base/yaml base/net
 uses_discovery/kubernetes := base base/yaml base/net discovery/sources
-uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes
+uses_discovery/apis := base base/yaml base/xml base/net discovery/sources
+uses_discovery := base base/yaml base/net discovery/sources discovery/kubernetes discovery/apis
 uses_scrape/config := base base/yaml base/net proto discovery
 uses_scrape/receive := base base/net proto discovery scrape/config
-uses_scrape := base base/gzip base/net proto proto/legacy discovery scrape/config
-uses_tsdb/bucket := base base/net
+uses_scrape/targets := base base/net proto discovery scrape/config
+uses_scrape := base base/gzip base/net proto proto/legacy discovery scrape/config scrape/targets
+uses_tsdb/bucket := base base/xml base/net
 uses_tsdb/store := base
 uses_tsdb/remote := base base/net tsdb/bucket tsdb/store
 uses_tsdb/debuginfo/index := base base/demangle
@@ -102,8 +105,8 @@ uses_web/profefe := base base/net proto scrape/config scrape/receive scrape tsdb
 uses_web/debuginfo := base proto scrape/config tsdb tsdb/symbols tsdb/read tsdb/debuginfo/elf tsdb/debuginfo/store tsdb/debuginfo/service \
 	web/http web/router web/pyroscope web/push
 uses_web/files := base proto proto/any tsdb/symbols promql/syntax promql/files web/http web/router web/push
-uses_web/api := base base/gzip scrape/config scrape/receive scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
-	promql/rules/notify web/http web/router web/render web/push web/files
+uses_web/api := base base/yaml base/gzip discovery scrape/config scrape/receive scrape/targets scrape scrape/debuginfod tsdb tsdb/columns promql/syntax promql/engine promql/rules \
+	promql/rules/template promql/rules/notify web/http web/router web/render web/push web/files
 uses_web := base base/self base/gzip proto scrape/receive web/http web/grpc web/router web/api web/pyroscope web/push \
 	web/profefe web/debuginfo web/files
 uses_cmd := $(ROOMS)

@@ -23,6 +23,14 @@ int64_t clock_monotonic_ns(void)
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
+int64_t clock_thread_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
@@ -134,7 +142,7 @@ static int64_t days_of(int64_t year, int month, int day)
 		719469;
 }
 
-static void date_of(int64_t days, int *year, int *month, int *day)
+static void date_of(int64_t days, int64_t *year, int *month, int *day)
 {
 	int64_t z = days + 719468, era = (z >= 0 ? z : z - 146096) / 146097, of_era = z - era * 146097;
 	int64_t y = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
@@ -142,15 +150,26 @@ static void date_of(int64_t days, int *year, int *month, int *day)
 
 	*day = (int)(of_year - (153 * m + 2) / 5 + 1);
 	*month = (int)(m < 10 ? m + 3 : m - 9);
-	*year = (int)(y + era * 400 + (*month <= 2));
+	*year = y + era * 400 + (*month <= 2);
 }
 
-static int month_days(int year, int month)
+static int month_days(int64_t year, int month)
 {
 	static const int n[] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 	bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
 
 	return n[month - 1] + (month == 2 && leap);
+}
+
+struct date date_of_days(int64_t days)
+{
+	struct date d;
+
+	date_of(days, &d.year, &d.month, &d.day);
+	d.month_days = month_days(d.year, d.month);
+	d.of_year = (int)(days - days_of(d.year, 1, 1)) + 1;
+	d.of_week = (int)((days % 7 + 7 + 4) % 7); /* 1970 began on a Thursday */
+	return d;
 }
 
 /* Takes n digits and then the byte `after` (0: none) off the front; false: not there. */
@@ -277,8 +296,8 @@ enum err_code time_parse(struct str s, int64_t *out_ns, struct err *err)
 
 void time_print_rfc3339(struct buf *out, int64_t ns)
 {
-	int64_t sec = ns / NS_PER_S, part = ns % NS_PER_S, days;
-	int year, month, day, of_day;
+	int64_t sec = ns / NS_PER_S, part = ns % NS_PER_S, days, year;
+	int month, day, of_day;
 
 	if (part < 0)
 		part += NS_PER_S, sec--;
@@ -287,7 +306,7 @@ void time_print_rfc3339(struct buf *out, int64_t ns)
 	if (of_day < 0)
 		of_day += 86400, days--;
 	date_of(days, &year, &month, &day);
-	buf_printf(out, "%04d-%02d-%02dT%02d:%02d:%02d.", year, month, day, of_day / 3600,
+	buf_printf(out, "%04lld-%02d-%02dT%02d:%02d:%02d.", (long long)year, month, day, of_day / 3600,
 		of_day / 60 % 60, of_day % 60);
 	if (part % NS_PER_MS == 0)
 		buf_printf(out, "%03d", (int)(part / NS_PER_MS));

@@ -19,6 +19,7 @@
 
 int64_t clock_now_ns(void); /* CLOCK_REALTIME */
 int64_t clock_monotonic_ns(void); /* never goes back; for deadlines and durations */
+int64_t clock_thread_ns(void); /* of a processor, that this thread took */
 
 /*
  * "1h30m", "500ms", "15d": units y w d h m s ms, each at most once and descending, as Prometheus's
@@ -27,6 +28,16 @@ int64_t clock_monotonic_ns(void); /* never goes back; for deadlines and duration
 MUST_CHECK enum err_code duration_parse(struct str s, int64_t *out_ns, struct err *err);
 /* "1h30m"; whole milliseconds, rounded down; "0s" */
 void duration_print(struct buf *out, int64_t ns);
+
+/* A day of the Gregorian calendar, UTC. */
+struct date {
+	int64_t year;
+	int month, day; /* from 1 */
+	int month_days;
+	int of_year; /* from 1 */
+	int of_week; /* 0: Sunday */
+};
+struct date date_of_days(int64_t days); /* since 1970-01-01; any that come from seconds */
 
 /*
  * Float seconds since 1970 or RFC 3339 (any zone, any number of fraction digits), as the HTTP API

@@ -205,9 +205,39 @@ bool label_name_valid(struct str name)
 	return is_bare_name(name) && !memchr(name.ptr, ':', name.len);
 }
 
+bool series_name_valid(struct str name)
+{
+	return is_bare_name(name);
+}
+
+bool any_name_valid(struct str name)
+{
+	return name.len > 0 && str_is_utf8(name);
+}
+
 bool label_value_valid(struct str value)
 {
 	return str_is_utf8(value);
+}
+
+struct str label_name_sanitized(struct arena *a, const char *prefix, struct str name)
+{
+	size_t n = strlen(prefix);
+	char *p = arena_alloc_raw(a, n + name.len + 1, 1);
+
+	if (!p)
+		return (struct str){ NULL, 0 };
+	memcpy(p, prefix, n);
+	for (size_t i = 0; i < name.len; i++) {
+		unsigned char c = (unsigned char)name.ptr[i];
+
+		if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
+			p[n++] = (char)c;
+		else if ((c & 0xc0) != 0x80) /* no byte inside of a character */
+			p[n++] = '_';
+	}
+	p[n] = '\0';
+	return (struct str){ p, n };
 }
 
 void labels_builder_init(struct labels_builder *b, struct arena *a, struct labels base)

@@ -43,8 +43,15 @@ void labels_encode(struct buf *out, struct labels ls);
 MUST_CHECK enum err_code labels_decode(
 	struct arena *a, struct cursor *in, struct labels *out, struct err *err);
 
-bool label_name_valid(struct str name); /* [a-zA-Z_][a-zA-Z0-9_]* */
+bool label_name_valid(struct str name); /* [a-zA-Z_][a-zA-Z0-9_]*: it needs no quotes */
+bool series_name_valid(struct str name); /* the same with colons */
+bool any_name_valid(struct str name); /* UTF-8, not empty: as Prometheus 3 has it, in quotes */
 bool label_value_valid(struct str value); /* UTF-8 */
+/*
+ * prefix and then `name` with "_" for each character that label names do not have, whatever its
+ * bytes; as Prometheus names what it discovers. ptr NULL: the arena failed.
+ */
+struct str label_name_sanitized(struct arena *a, const char *prefix, struct str name);
 
 /*
  * Builder: set, delete, read back, then make a sorted set. Setting an empty value deletes. Names

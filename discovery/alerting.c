@@ -2,6 +2,8 @@
 
 #include "base/net/http_config.h"
 #include "base/quote.h"
+#include "base/yaml/problems.h"
+#include "discovery/foreign_sd.h"
 
 #define ALERTMANAGERS_MAX 1000u
 
@@ -102,6 +104,7 @@ static const struct yaml_schema alertmanager_schema = {
 	.fields_n = sizeof(alertmanager_table) / sizeof(alertmanager_table[0]),
 	.defaults = alertmanager_defaults,
 	.check = alertmanager_check,
+	.foreign = (const struct yaml_foreign *const[]){ sd_foreign, NULL },
 };
 
 /* ---- the section ---- */
@@ -116,6 +119,7 @@ static enum err_code decode_alertmanagers(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct alerting_config *out = field;
+	size_t before = yaml_errors(ctx);
 	struct alertmanager_config *one;
 	const struct yaml_node *c;
 	enum err_code rc;
@@ -128,14 +132,16 @@ static enum err_code decode_alertmanagers(
 	if (!out->alertmanagers)
 		return arena_fail(ctx->arena, "configuration", err);
 	for (c = n->child; c; c = c->next) {
-		if (yaml_is_null(c))
-			return yaml_err(c, err, ERR_INVALID, "empty or null alertmanager config section");
 		/* counted first, so that its compiled rules are freed */
 		one = &out->alertmanagers[out->alertmanagers_n++];
-		if ((rc = yaml_decode(ctx, &alertmanager_schema, c, one, err)))
+		if (yaml_is_null(c))
+			rc = yaml_err(c, err, ERR_INVALID, "empty or null alertmanager config section");
+		else
+			rc = yaml_decode(ctx, &alertmanager_schema, c, one, err);
+		if (rc && !yaml_goes_on(ctx, rc, err))
 			return rc;
 	}
-	return ERR_OK;
+	return yaml_end(ctx, before, err);
 }
 
 /* clang-format off */

@@ -19,7 +19,8 @@
 #include "discovery/sources/sources.h"
 
 #define GATHER_NS (50 * NS_PER_MS) /* changes this close together are one delivery */
-#define DELIVERY_NS NS_PER_S /* between two deliveries of a job that keeps changing */
+#define DELIVERY_MAX_NS NS_PER_S /* between two deliveries of a job that keeps changing */
+#define DELIVERY_TIMES 100 /* so many times as long as the last one took, if that is less */
 
 METRIC_COUNTER(updates, "epimetheus_discovery_updates_total", "Target sets delivered.", NULL);
 
@@ -35,6 +36,7 @@ struct job {
 	struct event *timer; /* the next check for changes */
 	int64_t due_ns; /* of the timer; 0: not set */
 	int64_t delivered_ns; /* the last delivery of a change; 0: none yet */
+	int64_t cost_ns; /* that it took, of a processor: a busy machine makes it no dearer */
 	int64_t hold_ns; /* `last` stays until then or until all sources answered; 0: no hold */
 };
 
@@ -95,7 +97,7 @@ static enum err_code job_set(const struct job *j, struct groups **out, struct er
 	j->parts[0] = j->statics;
 	for (size_t i = 0; i < j->uses_n; i++)
 		j->parts[i + 1] = source_groups(j->uses[i].source);
-	return groups_join(j->parts, j->uses_n + 1, out, err);
+	return groups_bundle(j->parts, j->uses_n + 1, out, err);
 }
 
 static bool job_is_complete(const struct job *j)
@@ -128,7 +130,7 @@ static void job_check_at(struct job *j, int64_t due_ns, int64_t now)
 static void on_timer(evutil_socket_t fd, short what, void *ctx)
 {
 	struct job *j = ctx;
-	int64_t now = clock_monotonic_ns();
+	int64_t now = clock_monotonic_ns(), began;
 	struct groups *set;
 	struct err err;
 
@@ -154,7 +156,9 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 	groups_unref(j->last);
 	j->last = set;
 	j->delivered_ns = now;
+	began = clock_thread_ns();
 	job_deliver(j);
+	j->cost_ns = clock_thread_ns() - began;
 }
 
 /* A source of the job has published. */
@@ -162,9 +166,11 @@ static void on_changed(void *ctx)
 {
 	struct job *j = ctx;
 	int64_t now = clock_monotonic_ns(), due = now + GATHER_NS;
+	int64_t rest = j->cost_ns < DELIVERY_MAX_NS / DELIVERY_TIMES ? DELIVERY_TIMES * j->cost_ns :
+																   DELIVERY_MAX_NS;
 
-	if (j->delivered_ns && due < j->delivered_ns + DELIVERY_NS)
-		due = j->delivered_ns + DELIVERY_NS;
+	if (j->delivered_ns && due < j->delivered_ns + rest)
+		due = j->delivered_ns + rest;
 	job_check_at(j, due, now);
 }
 

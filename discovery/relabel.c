@@ -5,6 +5,7 @@
 #include <unicase.h>
 
 #include "base/quote.h"
+#include "base/yaml/problems.h"
 
 #define RULES_MAX 10000u
 #define SOURCE_LABELS_MAX 1000u
@@ -213,6 +214,7 @@ enum err_code relabel_rules_decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *rules, struct err *err)
 {
 	struct relabel_rules *out = rules, made = { 0 };
+	size_t before = yaml_errors(ctx);
 	const struct yaml_node *c;
 	enum err_code rc;
 
@@ -225,13 +227,16 @@ enum err_code relabel_rules_decode(
 	made.v = arena_array(ctx->arena, struct relabel_rule, n->n);
 	if (!made.v)
 		return arena_fail(ctx->arena, "configuration", err);
-	for (c = n->child; c; c = c->next, made.n++)
-		if ((rc = decode_rule(ctx, c, &made.v[made.n], err))) {
-			relabel_rules_release(&made);
-			return rc;
-		}
+	for (c = n->child; c; c = c->next, made.n += !rc)
+		if ((rc = decode_rule(ctx, c, &made.v[made.n], err)) && !yaml_goes_on(ctx, rc, err))
+			goto fail;
+	if ((rc = yaml_end(ctx, before, err)))
+		goto fail;
 	*out = made;
 	return ERR_OK;
+fail:
+	relabel_rules_release(&made);
+	return rc;
 }
 
 void relabel_rules_release(struct relabel_rules *r)

@@ -23,16 +23,9 @@
 
 struct time_window selector_window(const struct eval *ev, const struct selector *s, int64_t t_ns)
 {
-	struct time_window w = { .max_ns = t_ns };
+	struct time_window w = { .max_ns = eval_shifted(ev, &s->shift, t_ns) };
 	int64_t width = s->window_ns;
 
-	if (s->at == AT_TIME)
-		w.max_ns = s->at_ns;
-	else if (s->at == AT_START)
-		w.max_ns = ev->start_ns;
-	else if (s->at == AT_END)
-		w.max_ns = ev->end_ns;
-	w.max_ns -= s->offset_ns;
 	if (width == 0) {
 		width = ev->mode == EVAL_SPAN ? ev->end_ns - ev->start_ns :
 			ev->mode == EVAL_RANGE    ? ev->step_ns :

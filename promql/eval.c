@@ -46,57 +46,6 @@ static enum err_code eval_arg(struct eval *ev, const struct expr *e, size_t i, u
 	return rc ? rc : require(ev, e, e->call.args[i], out, types, err);
 }
 
-/* ---- names in `by` ---- */
-
-static size_t add_names(struct eval *ev, const struct expr *e)
-{
-	const struct call *c = &e->call;
-	size_t n = 0;
-
-	switch (e->kind) {
-	case EXPR_PAREN:
-		return add_names(ev, e->paren);
-	case EXPR_UNARY:
-		return add_names(ev, e->unary.arg);
-	case EXPR_BINARY:
-		return add_names(ev, e->binary.lhs) + add_names(ev, e->binary.rhs);
-	case EXPR_CALL:
-		for (size_t i = 0; i < c->args_n; i++)
-			n += add_names(ev, c->args[i]);
-		if (filter_is_tag(c->fn->id))
-			ev->all_sample_labels = true;
-		if (c->grouping != GROUPING_BY || !(c->fn->args[0] & VALUE_PROFILES))
-			return n;
-		for (size_t i = 0; i < c->labels.n; i++) {
-			if ((c->fn->flags & FUNCTION_FRAMES_BY) &&
-				frame_field_find(c->labels.v[i]) != FRAME_FIELDS)
-				continue;
-			if (ev->label_names)
-				ev->label_names[ev->label_names_n++] = c->labels.v[i];
-			n++;
-		}
-		return n;
-	case EXPR_NUMBER:
-	case EXPR_STRING:
-	case EXPR_SELECTOR:
-		break;
-	}
-	return n;
-}
-
-enum err_code eval_prepare(struct eval *ev, struct err *err)
-{
-	size_t n = add_names(ev, ev->query->root); /* counts first */
-
-	assert(ev->query->root->types); /* checked */
-	if (n == 0)
-		return ERR_OK;
-	if (!(ev->label_names = arena_array(ev->arena, struct str, n)))
-		return eval_nomem(ev, err);
-	add_names(ev, ev->query->root);
-	return ERR_OK;
-}
-
 /* ---- profiles ---- */
 
 /* The part of profiles that is wanted. */
@@ -319,29 +268,91 @@ static enum err_code call_scalar(
 	return rc;
 }
 
+static enum err_code one_cost(struct eval *ev, double v, struct value *out, struct err *err)
+{
+	*out = (struct value){ .type = VALUE_COSTS, .n = 1 };
+	if (!(out->costs = arena_new(ev->arena, struct cost)))
+		return eval_nomem(ev, err);
+	*out->costs = (struct cost){ .value = v, .t_ns = ev->t_ns };
+	return ERR_OK;
+}
+
 static enum err_code call_vector(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	struct value v;
 	enum err_code rc = eval_arg(ev, e, 0, VALUE_SCALAR, &v, err);
 
-	if (rc)
-		return rc;
-	*out = (struct value){ .type = VALUE_COSTS, .n = 1 };
-	if (!(out->costs = arena_new(ev->arena, struct cost)))
-		return eval_nomem(ev, err);
-	*out->costs = (struct cost){ .value = v.scalar, .t_ns = ev->t_ns };
-	return ERR_OK;
+	return rc ? rc : one_cost(ev, v.scalar, out, err);
 }
 
 /* Prometheus's times are of milliseconds. */
-static enum err_code call_time(
+static double seconds_of(int64_t ns)
+{
+	return (double)(ns / NS_PER_MS) / 1e3;
+}
+
+static double time_now(const struct eval *ev)
+{
+	return seconds_of(ev->t_ns);
+}
+
+/* Times of the query, and functions of scalars. */
+static enum err_code call_scalars(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	int64_t ms = ev->t_ns / NS_PER_MS;
+	struct value v[2] = { 0 };
+	double *to = &out->scalar;
+	enum err_code rc;
 
-	*out = (struct value){ .type = VALUE_SCALAR, .scalar = (double)ms / 1e3 };
+	for (size_t i = 0; i < e->call.args_n && i < 2; i++)
+		if ((rc = eval_arg(ev, e, i, VALUE_SCALAR, &v[i], err)))
+			return rc;
+	*out = (struct value){ .type = VALUE_SCALAR };
+	switch (e->call.fn->id) {
+	case FN_PI:
+		*to = M_PI;
+		break;
+	case FN_START:
+		*to = seconds_of(ev->start_ns);
+		break;
+	case FN_END:
+		*to = seconds_of(ev->end_ns);
+		break;
+	case FN_STEP:
+		*to = seconds_of(ev->query_step_ns);
+		break;
+	case FN_RANGE:
+		*to = seconds_of(ev->end_ns - ev->start_ns);
+		break;
+	case FN_MIN_OF:
+		*to = smaller_of(v[0].scalar, v[1].scalar);
+		break;
+	case FN_MAX_OF:
+		*to = greater_of(v[0].scalar, v[1].scalar);
+		break;
+	default:
+		*to = time_now(ev);
+	}
 	return ERR_OK;
+}
+
+/* Of what was calculated, the time of the evaluation. */
+static enum err_code call_timestamp(
+	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
+{
+	const struct expr *arg = expr_strip(e->call.args[0]);
+	bool found = false;
+	enum err_code rc = ERR_OK;
+
+	if (arg->kind == EXPR_SELECTOR && arg->selector.name.len)
+		rc = numeric_times(ev, arg, out, &found, err);
+	if (!rc && !found && !(rc = eval_arg(ev, e, 0, VALUE_COSTS, out, err)))
+		for (size_t i = 0; i < out->n; i++)
+			out->costs[i].value = time_now(ev);
+	for (size_t i = 0; i < out->n && !rc; i++)
+		rc = labels_without_name(ev, out->costs[i].metric, &out->costs[i].metric, err);
+	return rc ? rc : costs_distinct(out->costs, out->n, err);
 }
 
 /* Costs first, then scalars or strings, with the position for the error that labels are no longer
@@ -350,18 +361,23 @@ static enum err_code call_on_costs(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
 	enum function_id fn = e->call.fn->id;
-	struct value *args = arena_array(ev->arena, struct value, e->call.args_n);
+	struct value *args = arena_array(ev->arena, struct value, e->call.args_n + 1);
 	enum err_code rc;
 
 	if (!args)
 		return eval_nomem(ev, err);
-	if ((rc = eval_arg(ev, e, 0, VALUE_COSTS, &args[0], err)))
+	/* Without an argument parts of a date are those of the time of evaluation. */
+	rc = e->call.args_n ? eval_arg(ev, e, 0, VALUE_COSTS, &args[0], err) :
+						  one_cost(ev, time_now(ev), &args[0], err);
+	if (rc)
 		return rc;
 	for (size_t i = 1; i < e->call.args_n; i++)
 		if ((rc = eval_expr(ev, e->call.args[i], &args[i], err)))
 			return rc;
 	if (fn == FN_SORT || fn == FN_SORT_DESC)
 		return costs_sorted(ev, &args[0], fn == FN_SORT_DESC, out, err);
+	if (fn == FN_SORT_BY_LABEL || fn == FN_SORT_BY_LABEL_DESC)
+		return costs_sorted_by_label(ev, e, args, out, err);
 	if (fn == FN_LABEL_REPLACE || fn == FN_LABEL_JOIN)
 		return costs_label_function(ev, e, args, out, err);
 	return costs_math(ev, e, args, out, err);
@@ -396,76 +412,29 @@ static enum err_code call_changed(
 typedef enum err_code (*call_fn)(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
 
+/* clang-format off */
 static const call_fn calls[FUNCTIONS] = {
 	[FN_MERGE] = call_merge,
-	[FN_DIFF] = call_diff,
-	[FN_DIFF_NORMALIZED] = call_diff,
+	[FN_DIFF ... FN_DIFF_NORMALIZED] = call_diff,
 	[FN_TOP] = call_top,
-	[FN_FLAT] = call_flat,
-	[FN_CUM] = call_flat,
-	[FN_FLAT_SHARE] = call_flat,
-	[FN_CUM_SHARE] = call_flat,
+	[FN_FLAT ... FN_CUM_SHARE] = call_flat,
 	[FN_TOTAL] = call_total,
+	[FN_RATE] = call_merge,
 	[FN_FILE] = call_file,
-	[FN_FOCUS] = call_merge,
-	[FN_IGNORE] = call_merge,
-	[FN_HIDE] = call_merge,
-	[FN_SHOW] = call_merge,
-	[FN_SHOW_FROM] = call_merge,
-	[FN_PRUNE_FROM] = call_merge,
-	[FN_TAGFOCUS] = call_merge,
-	[FN_TAGIGNORE] = call_merge,
-	[FN_CALLERS] = call_merge,
-	[FN_CALLEES] = call_merge,
-	[FN_TOPK] = call_aggregate,
-	[FN_BOTTOMK] = call_aggregate,
-	[FN_SUM] = call_aggregate,
-	[FN_AVG] = call_aggregate,
-	[FN_MIN] = call_aggregate,
-	[FN_MAX] = call_aggregate,
-	[FN_COUNT] = call_aggregate,
-	[FN_GROUP] = call_aggregate,
-	[FN_STDDEV] = call_aggregate,
-	[FN_STDVAR] = call_aggregate,
-	[FN_QUANTILE] = call_aggregate,
-	[FN_COUNT_VALUES] = call_aggregate,
+	[FN_FOCUS ... FN_CALLEES] = call_merge,
+	[FN_TOPK ... FN_LIMIT_RATIO] = call_aggregate,
 	[FN_SCALAR] = call_scalar,
 	[FN_VECTOR] = call_vector,
-	[FN_TIME] = call_time,
-	[FN_ABS] = call_on_costs,
-	[FN_CEIL] = call_on_costs,
-	[FN_FLOOR] = call_on_costs,
-	[FN_SGN] = call_on_costs,
-	[FN_SQRT] = call_on_costs,
-	[FN_EXP] = call_on_costs,
-	[FN_LN] = call_on_costs,
-	[FN_LOG2] = call_on_costs,
-	[FN_LOG10] = call_on_costs,
-	[FN_ROUND] = call_on_costs,
-	[FN_CLAMP] = call_on_costs,
-	[FN_CLAMP_MIN] = call_on_costs,
-	[FN_CLAMP_MAX] = call_on_costs,
-	[FN_SORT] = call_on_costs,
-	[FN_SORT_DESC] = call_on_costs,
-	[FN_LABEL_REPLACE] = call_on_costs,
-	[FN_LABEL_JOIN] = call_on_costs,
+	[FN_TIME ... FN_MAX_OF] = call_scalars,
+	[FN_TIMESTAMP] = call_timestamp,
+	[FN_ABS ... FN_LABEL_JOIN] = call_on_costs,
 	[FN_ABSENT] = call_absent,
-	[FN_RATE] = call_merge,
-	[FN_SUM_OVER_TIME] = call_merge,
-	[FN_AVG_OVER_TIME] = call_merge,
-	[FN_MIN_OVER_TIME] = call_merge,
-	[FN_MAX_OVER_TIME] = call_merge,
-	[FN_LAST_OVER_TIME] = call_merge,
-	[FN_COUNT_OVER_TIME] = call_count_over,
-	[FN_STDDEV_OVER_TIME] = call_over_time,
-	[FN_STDVAR_OVER_TIME] = call_over_time,
-	[FN_QUANTILE_OVER_TIME] = call_over_time,
-	[FN_PRESENT_OVER_TIME] = call_count_over,
-	[FN_ABSENT_OVER_TIME] = call_count_over,
-	[FN_CHANGES] = call_over_time,
-	[FN_CHANGED] = call_changed,
-	[FN_CHANGED_INTERVAL] = call_changed,
+	[FN_SUM_OVER_TIME ... FN_LAST_OVER_TIME] = call_merge,
+	[FN_COUNT_OVER_TIME ... FN_ABSENT_OVER_TIME] = call_count_over,
+	[FN_STDDEV_OVER_TIME ... FN_INTEGRAL] = call_over_time,
+	[FN_CHANGED ... FN_CHANGED_INTERVAL] = call_changed,
 };
+/* clang-format on */
 
 /* ---- operators ---- */
 
@@ -540,6 +509,9 @@ static enum err_code eval_kind(
 		return eval_binary(ev, e, out, err);
 	case EXPR_CALL:
 		return calls[e->call.fn->id](ev, e, out, err);
+	case EXPR_SUBQUERY: /* functions over a window read it by themselves */
+		return eval_fault(ev, e, err, ERR_INVALID,
+			"a subquery has a value only as a whole query, and for functions over a window");
 	case EXPR_PAREN:
 		break; /* stripped */
 	}
@@ -559,6 +531,19 @@ enum err_code eval_exact(struct eval *ev, const struct expr *e, struct value *ou
 	if (ev->timed)
 		plan_note_time(ev, e, clock_monotonic_ns() - start);
 	return rc;
+}
+
+enum err_code eval_root(struct eval *ev, struct value *out, struct err *err)
+{
+	const struct expr *e = expr_strip(ev->query->root);
+	bool found = false;
+	enum err_code rc = ERR_OK;
+
+	if (e->kind == EXPR_SUBQUERY || (e->kind == EXPR_SELECTOR && e->selector.window_ns))
+		rc = over_numbers(ev, e, &found, err);
+	if (!rc && found)
+		rc = numeric_series(ev, e, out, &found, err);
+	return rc || found ? rc : eval_expr(ev, e, out, err);
 }
 
 enum err_code eval_expr(struct eval *ev, const struct expr *e, struct value *out, struct err *err)

@@ -17,6 +17,8 @@
 MUST_CHECK enum err_code eval_prepare(struct eval *ev, struct err *err);
 MUST_CHECK enum err_code eval_expr(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);
+/* The whole query at one time; a window of numbers and a subquery have values then. */
+MUST_CHECK enum err_code eval_root(struct eval *ev, struct value *out, struct err *err);
 /* As eval_expr, but profiles that are fractions stay so: of one value all have one exponent. */
 MUST_CHECK enum err_code eval_exact(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err);

@@ -19,6 +19,7 @@ struct numeric_values {
 struct numeric_cache {
 	struct numeric_cache *next;
 	const struct expr *expr;
+	const struct expr *scope; /* as eval.scope: times of another one are elsewhere */
 	const struct db_series *series; /* in the query's arena */
 	size_t n;
 	int64_t min_ns, max_ns; /* what was read: (min, max] */
@@ -31,8 +32,7 @@ struct time_window numeric_window(const struct eval *ev, const struct selector *
 	struct time_window w = selector_window(ev, s, t_ns);
 	int64_t width = s->window_ns ? s->window_ns : ev->lookback_ns;
 
-	if (__builtin_sub_overflow(w.max_ns, width, &w.min_ns) ||
-		__builtin_sub_overflow(w.min_ns, 1, &w.min_ns))
+	if (__builtin_sub_overflow(w.max_ns, width, &w.min_ns))
 		w.min_ns = INT64_MIN;
 	w.latest = !s->window_ns;
 	return w;
@@ -81,12 +81,13 @@ static enum err_code find_cache(
 	struct numeric_cache *c = ev->numbers;
 	enum err_code rc;
 
-	while (c && !expr_eq(c->expr, e))
+	while (c && !(c->scope == ev->scope && expr_eq(c->expr, e)))
 		c = c->next;
 	if (!c) {
 		if (!(c = arena_new(ev->whole, struct numeric_cache)))
 			return arena_fail(ev->whole, "query", err);
 		c->expr = e;
+		c->scope = ev->scope;
 		if ((rc = find_series(ev, e, c, err)))
 			return rc;
 		arena_init_shared(&c->slice, ev->budget);
@@ -118,15 +119,27 @@ void numeric_release(struct eval *ev)
 
 /* ---- their values ---- */
 
+/* The end of a slice for this step and later ones: each value is read about twice at most. */
+static int64_t slice_end(
+	const struct eval *ev, const struct selector *s, const struct time_window *w)
+{
+	int64_t width = w->max_ns - w->min_ns, last, end;
+
+	if (ev->mode != EVAL_RANGE)
+		return w->max_ns;
+	last = numeric_window_read(ev, s, ev->last_ns).max_ns;
+	if (__builtin_add_overflow(w->max_ns, width > SLICE_NS ? width : SLICE_NS, &end) || end > last)
+		end = last;
+	return end > w->max_ns ? end : w->max_ns;
+}
+
 static enum err_code read_slice(
 	struct eval *ev, struct numeric_cache *c, const struct time_window *w, struct err *err)
 {
-	int64_t max = w->max_ns, start = clock_monotonic_ns();
+	int64_t max = slice_end(ev, &c->expr->selector, w), start = clock_monotonic_ns();
 	uint64_t before = ev->samples;
 	enum err_code rc = ERR_OK;
 
-	if (ev->mode == EVAL_RANGE && __builtin_add_overflow(w->max_ns, SLICE_NS, &max))
-		max = INT64_MAX;
 	arena_reset(&c->slice);
 	c->min_ns = c->max_ns = 0;
 	if (!(c->values = arena_array(&c->slice, struct numeric_values, c->n + 1)))
@@ -179,10 +192,30 @@ enum err_code numeric_note(struct eval *ev, const struct expr *e, struct numeric
 	return plan_numbers(ev, e, c->series, c->n, err);
 }
 
+/* The last nanosecond of its millisecond. */
+static int64_t end_of_ms(int64_t t)
+{
+	int64_t rest = t % NS_PER_MS;
+
+	if (t > INT64_MAX - NS_PER_MS || t < INT64_MIN + NS_PER_MS)
+		return t;
+	return t - (rest < 0 ? rest + NS_PER_MS : rest) + NS_PER_MS - 1;
+}
+
+struct time_window numeric_window_read(
+	const struct eval *ev, const struct selector *s, int64_t t_ns)
+{
+	struct time_window w = numeric_window(ev, s, t_ns);
+
+	w.min_ns = end_of_ms(w.min_ns);
+	w.max_ns = end_of_ms(w.max_ns);
+	return w;
+}
+
 enum err_code numeric_read(struct eval *ev, const struct expr *e, struct numeric_cache *c,
 	struct numeric_ranges *out, struct err *err)
 {
-	struct time_window w = numeric_window(ev, &e->selector, ev->t_ns);
+	struct time_window w = numeric_window_read(ev, &e->selector, ev->t_ns);
 	enum err_code rc;
 
 	assert(c->n > 0);
@@ -196,10 +229,12 @@ enum err_code numeric_read(struct eval *ev, const struct expr *e, struct numeric
 		const struct numeric_values *v = &c->values[i];
 		size_t from = count_until(v, w.min_ns), to = count_until(v, w.max_ns);
 
-		out->v[i] = (struct numeric_range){ .metric = c->series[i].labels,
-			.ts = v->ts + (from < to ? from : 0),
-			.values = v->values + (from < to ? from : 0),
-			.n = to - from };
+		out->v[i] = (struct numeric_range){ .metric = c->series[i].labels };
+		if (from < to) {
+			out->v[i].ts = v->ts + from;
+			out->v[i].values = v->values + from;
+			out->v[i].n = to - from;
+		}
 	}
 	return ERR_OK;
 }
@@ -216,8 +251,8 @@ enum err_code numeric_select(
 	return ev->reader->numbers(ev, e, c, out, err);
 }
 
-enum err_code numeric_latest(
-	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err)
+static enum err_code latest(struct eval *ev, const struct expr *e, bool times, struct value *out,
+	bool *found, struct err *err)
 {
 	struct numeric_ranges r;
 	enum err_code rc;
@@ -228,14 +263,30 @@ enum err_code numeric_latest(
 	if (!(out->costs = arena_array(ev->arena, struct cost, r.n)))
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < r.n; i++) {
-		double last = r.v[i].n ? r.v[i].values[r.v[i].n - 1] : 0;
+		const struct numeric_range *v = &r.v[i];
+		double last = v->n ? v->values[v->n - 1] : 0;
 
-		if (r.v[i].n && !number_is_stale(last))
-			out->costs[out->n++] = (struct cost){
-				.metric = r.v[i].metric, .value = last, .t_ns = ev->t_ns
-			};
+		if (!v->n || number_is_stale(last))
+			continue;
+		if (times)
+			last = (double)(v->ts[v->n - 1] / NS_PER_MS) / 1e3;
+		out->costs[out->n++] = (struct cost){
+			.metric = v->metric, .value = last, .t_ns = ev->t_ns
+		};
 	}
 	return ERR_OK;
+}
+
+enum err_code numeric_latest(
+	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err)
+{
+	return latest(ev, e, false, out, found, err);
+}
+
+enum err_code numeric_times(
+	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err)
+{
+	return latest(ev, e, true, out, found, err);
 }
 
 enum err_code numeric_refuse_window(struct eval *ev, const struct expr *e, struct err *err)

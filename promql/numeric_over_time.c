@@ -1,143 +1,39 @@
 /*
- * Functions over windows of numbers: one cost per series that has values in its window.
- *
- * Source: Prometheus 2.42, promql/functions.go, for the order of additions and what NaN does.
+ * Functions over windows of numbers: one cost per series that has values in its window, be they
+ * stored or those of a subquery.
  */
 #include <math.h>
 
+#include "base/clock.h"
 #include "promql/costs/costs.h"
 #include "promql/eval.h"
 #include "promql/numeric.h"
+#include "promql/subquery.h"
 #include "promql/syntax/functions.h"
 #include "tsdb/columns/number_chunk.h"
 
-/* Values of one window, stale marks left out. */
-struct over {
-	const double *v;
-	size_t n; /* not 0 */
-	double arg; /* of quantile_over_time() */
-	double *sorted; /* room for n */
-};
-
-/* Neumaier's sum: what an addition loses is kept in *rest. */
-static void add(double v, double *sum, double *rest)
+/* The argument that has the window. */
+static const struct expr *range_of(const struct expr *e)
 {
-	double t = *sum + v;
+	const struct function *fn = e->call.fn;
+	size_t i = 0;
 
-	*rest += fabs(*sum) >= fabs(v) ? (*sum - t) + v : (v - t) + *sum;
-	*sum = t;
+	while (!(fn->args[i] & ARG_WINDOW))
+		i++;
+	return expr_strip(e->call.args[i]);
 }
 
-static double sum_over(const struct over *o)
+static struct time_window window_of(const struct eval *ev, const struct expr *range)
 {
-	double sum = 0, rest = 0;
+	const struct subquery *s = &range->subquery;
+	struct time_window w;
 
-	for (size_t i = 0; i < o->n; i++)
-		add(o->v[i], &sum, &rest);
-	return isinf(sum) ? sum : sum + rest;
-}
-
-static double avg_over(const struct over *o)
-{
-	double mean = 0, rest = 0;
-
-	for (size_t i = 0; i < o->n; i++) {
-		double v = o->v[i], n = (double)(i + 1);
-
-		if (isinf(mean) && ((isinf(v) && (mean > 0) == (v > 0)) || isfinite(v)))
-			continue;
-		add(v / n - mean / n, &mean, &rest);
-	}
-	return isinf(mean) ? mean : mean + rest;
-}
-
-static double min_over(const struct over *o)
-{
-	double min = o->v[0];
-
-	for (size_t i = 0; i < o->n; i++)
-		if (o->v[i] < min || isnan(min))
-			min = o->v[i];
-	return min;
-}
-
-static double max_over(const struct over *o)
-{
-	double max = o->v[0];
-
-	for (size_t i = 0; i < o->n; i++)
-		if (o->v[i] > max || isnan(max))
-			max = o->v[i];
-	return max;
-}
-
-static double variance_over(const struct over *o)
-{
-	double mean = 0, mean_rest = 0, sum = 0, rest = 0;
-
-	for (size_t i = 0; i < o->n; i++) {
-		double delta = o->v[i] - (mean + mean_rest);
-
-		add(delta / (double)(i + 1), &mean, &mean_rest);
-		add(delta * (o->v[i] - (mean + mean_rest)), &sum, &rest);
-	}
-	return (sum + rest) / (double)o->n;
-}
-
-static double stddev_over(const struct over *o)
-{
-	return sqrt(variance_over(o));
-}
-
-static double changes_over(const struct over *o)
-{
-	size_t changes = 0;
-
-	for (size_t i = 1; i < o->n; i++)
-		changes += o->v[i] != o->v[i - 1] && !(isnan(o->v[i]) && isnan(o->v[i - 1]));
-	return (double)changes;
-}
-
-static double last_over(const struct over *o)
-{
-	return o->v[o->n - 1];
-}
-
-static double count_over(const struct over *o)
-{
-	return (double)o->n;
-}
-
-static double present_over(const struct over *o)
-{
-	return o->n > 0;
-}
-
-static double quantile_over(const struct over *o)
-{
-	memcpy(o->sorted, o->v, o->n * sizeof(*o->v));
-	return quantile_of(o->arg, o->sorted, o->n);
-}
-
-typedef double (*over_fn)(const struct over *o);
-
-static const over_fn functions_over[FUNCTIONS] = {
-	[FN_SUM_OVER_TIME] = sum_over,
-	[FN_AVG_OVER_TIME] = avg_over,
-	[FN_MIN_OVER_TIME] = min_over,
-	[FN_MAX_OVER_TIME] = max_over,
-	[FN_LAST_OVER_TIME] = last_over,
-	[FN_COUNT_OVER_TIME] = count_over,
-	[FN_STDDEV_OVER_TIME] = stddev_over,
-	[FN_STDVAR_OVER_TIME] = variance_over,
-	[FN_QUANTILE_OVER_TIME] = quantile_over,
-	[FN_PRESENT_OVER_TIME] = present_over,
-	[FN_CHANGES] = changes_over,
-};
-
-static const struct expr *selector_of(const struct expr *e)
-{
-	return expr_strip(e->call.args[e->call.args_n - 1]);
+	if (range->kind == EXPR_SELECTOR)
+		return numeric_window(ev, &range->selector, ev->t_ns);
+	w = (struct time_window){ .max_ns = eval_shifted(ev, &s->shift, ev->t_ns) };
+	if (__builtin_sub_overflow(w.max_ns, s->range_ns, &w.min_ns))
+		w.min_ns = INT64_MIN;
+	return w;
 }
 
 /* Profiles are not numbers, whatever their name. */
@@ -154,16 +50,60 @@ static enum err_code check_kind(
 		ev, selector, err, ERR_INVALID, "%s() wants numbers, got profiles", e->call.fn->name);
 }
 
-static enum err_code absent_over(
-	struct eval *ev, const struct expr *e, bool present, struct value *out, struct err *err)
+static enum err_code read_ranges(struct eval *ev, const struct expr *e, const struct expr *range,
+	struct numeric_ranges *r, struct err *err)
 {
-	struct labels metric;
+	enum err_code rc;
+
+	if (range->kind == EXPR_SUBQUERY)
+		return subquery_ranges(ev, range, r, err);
+	if ((rc = numeric_select(ev, range, r, err)))
+		return rc;
+	return r->n ? ERR_OK : check_kind(ev, e, range, err);
+}
+
+static enum err_code check_args(
+	struct eval *ev, const struct expr *e, const double *args, struct err *err)
+{
+	static const char *const names[] = { "smoothing", "trend" };
+	enum function_id fn = e->call.fn->id;
+
+	if (fn != FN_HOLT_WINTERS && fn != FN_DOUBLE_EXPONENTIAL_SMOOTHING)
+		return ERR_OK;
+	for (size_t i = 0; i < 2; i++)
+		if (!(args[i] > 0 && args[i] < 1))
+			return eval_fault(ev, e->call.args[i + 1], err, ERR_INVALID,
+				"invalid %s factor. Expected: 0 < %s < 1, got: %f", names[i], i ? "tf" : "sf",
+				args[i]);
+	return ERR_OK;
+}
+
+static enum err_code read_args(
+	struct eval *ev, const struct expr *e, const struct expr *range, double *args, struct err *err)
+{
+	struct value v;
+	enum err_code rc;
+
+	for (size_t i = 0; i < e->call.args_n; i++) {
+		if (expr_strip(e->call.args[i]) == range)
+			continue;
+		if ((rc = eval_expr(ev, e->call.args[i], &v, err)))
+			return rc;
+		*args++ = v.scalar;
+	}
+	return ERR_OK;
+}
+
+static enum err_code absent_over(
+	struct eval *ev, const struct expr *range, bool present, struct value *out, struct err *err)
+{
+	struct labels metric = { 0 };
 	enum err_code rc;
 
 	*out = (struct value){ .type = VALUE_COSTS };
 	if (present)
 		return ERR_OK;
-	if ((rc = absent_labels(ev, &selector_of(e)->selector, &metric, err)))
+	if (range->kind == EXPR_SELECTOR && (rc = absent_labels(ev, &range->selector, &metric, err)))
 		return rc;
 	if (!(out->costs = arena_new(ev->arena, struct cost)))
 		return eval_nomem(ev, err);
@@ -172,63 +112,130 @@ static enum err_code absent_over(
 	return ERR_OK;
 }
 
-static enum err_code read_args(
-	struct eval *ev, const struct expr *e, struct numeric_ranges *r, double *arg, struct err *err)
+/* As Prometheus tells from the name, since numbers say no more of themselves. */
+static enum err_code note_no_counter(
+	struct eval *ev, enum function_id fn, struct labels metric, struct err *err)
 {
-	struct value v;
+	static const char *const ends[] = { "_total", "_sum", "_count", "_bucket" };
+	struct str name = labels_get(metric, STR(LABEL_NAME));
+
+	if ((fn != FN_RATE && fn != FN_INCREASE) || !name.len)
+		return ERR_OK;
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
+		if (str_has_suffix(name, str_of(ends[i])))
+			return ERR_OK;
+	return eval_info(ev, err,
+		"metric might not be a counter, name does not end in _total/_sum/_count/_bucket: "
+		"\"" STR_FMT "\"",
+		STR_ARG(name));
+}
+
+/* Without stale marks. *room: for as many values. */
+static enum err_code take_samples(
+	struct eval *ev, const struct numeric_range *from, struct samples *out, struct err *err)
+{
+	int64_t *ts = arena_alloc_raw(ev->arena, from->n + 1, sizeof(*ts));
+	double *v = arena_alloc_raw(ev->arena, from->n * 2 + 1, sizeof(*v));
+
+	if (!ts || !v)
+		return eval_nomem(ev, err);
+	out->n = 0;
+	for (size_t i = 0; i < from->n; i++) {
+		if (number_is_stale(from->values[i]))
+			continue;
+		ts[out->n] = from->ts[i];
+		v[out->n++] = from->values[i];
+	}
+	out->ts = ts;
+	out->v = v;
+	out->room = v + out->n;
+	return ERR_OK;
+}
+
+static enum err_code apply(struct eval *ev, const struct expr *e, struct samples *s,
+	struct labels metric, struct value *out, struct err *err)
+{
+	enum function_id fn = e->call.fn->id;
+	double value;
 	enum err_code rc;
 
-	if (e->call.args_n > 1) {
-		if ((rc = eval_expr(ev, e->call.args[0], &v, err)))
-			return rc;
-		*arg = v.scalar;
-	}
-	if ((rc = numeric_select(ev, selector_of(e), r, err)))
+	if ((rc = note_no_counter(ev, fn, metric, err)))
 		return rc;
-	return r->n ? ERR_OK : check_kind(ev, e, selector_of(e), err);
+	if (!samples_function(fn)(s, &value))
+		return ERR_OK;
+	if (fn != FN_LAST_OVER_TIME && fn != FN_FIRST_OVER_TIME &&
+		(rc = labels_without_name(ev, metric, &metric, err)))
+		return rc;
+	out->costs[out->n++] = (struct cost){ .metric = metric, .value = value, .t_ns = ev->t_ns };
+	return ERR_OK;
 }
 
 enum err_code call_over_time(
 	struct eval *ev, const struct expr *e, struct value *out, struct err *err)
 {
-	enum function_id fn = e->call.fn->id;
-	struct over o = { .arg = 0 };
+	const struct expr *range = range_of(e);
+	struct samples s = { .t_ns = ev->t_ns, .args = { NAN, NAN } };
+	struct time_window w;
 	struct numeric_ranges r;
 	bool present = false;
-	struct labels metric;
-	double *kept;
 	enum err_code rc;
 
-	if ((rc = read_args(ev, e, &r, &o.arg, err)))
+	if ((rc = read_args(ev, e, range, s.args, err)) || (rc = read_ranges(ev, e, range, &r, err)))
 		return rc;
+	w = window_of(ev, range);
+	s.min_ns = w.min_ns;
+	s.max_ns = w.max_ns;
 	*out = (struct value){ .type = VALUE_COSTS };
 	if (!(out->costs = arena_array(ev->arena, struct cost, r.n + 1)))
 		return eval_nomem(ev, err);
 	for (size_t i = 0; i < r.n; i++) {
-		const struct numeric_range *from = &r.v[i];
-
-		kept = arena_alloc_raw(ev->arena, from->n * 2 + 1, sizeof(*kept));
-		if (!kept)
-			return eval_nomem(ev, err);
-		o.n = 0;
-		for (size_t k = 0; k < from->n; k++)
-			if (!number_is_stale(from->values[k]))
-				kept[o.n++] = from->values[k];
-		if (!o.n)
-			continue;
-		present = true;
-		if (fn == FN_ABSENT_OVER_TIME)
-			break;
-		o.v = kept;
-		o.sorted = kept + o.n;
-		metric = from->metric;
-		if (fn != FN_LAST_OVER_TIME && (rc = labels_without_name(ev, metric, &metric, err)))
+		if ((rc = take_samples(ev, &r.v[i], &s, err)))
 			return rc;
-		out->costs[out->n++] = (struct cost){
-			.metric = metric,
-			.value = functions_over[fn](&o),
-			.t_ns = ev->t_ns,
-		};
+		if (!s.n)
+			continue;
+		if (!present && (rc = check_args(ev, e, s.args, err)))
+			return rc;
+		present = true;
+		if (e->call.fn->id == FN_ABSENT_OVER_TIME)
+			break;
+		if ((rc = apply(ev, e, &s, r.v[i].metric, out, err)))
+			return rc;
 	}
-	return fn == FN_ABSENT_OVER_TIME ? absent_over(ev, e, present, out, err) : ERR_OK;
+	if (e->call.fn->id == FN_ABSENT_OVER_TIME)
+		return absent_over(ev, range, present, out, err);
+	return costs_distinct(out->costs, out->n, err);
+}
+
+enum err_code numeric_series(
+	struct eval *ev, const struct expr *e, struct value *out, bool *found, struct err *err)
+{
+	struct numeric_ranges r;
+	struct samples s;
+	enum err_code rc;
+
+	if (e->kind == EXPR_SUBQUERY)
+		rc = subquery_ranges(ev, e, &r, err);
+	else
+		rc = numeric_select(ev, e, &r, err);
+	*found = e->kind == EXPR_SUBQUERY || r.n > 0;
+	if (rc || !*found)
+		return rc;
+	*out = (struct value){ .type = VALUE_RANGE };
+	if (!(out->series = arena_array(ev->arena, struct cost_series, r.n + 1)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < r.n; i++) {
+		struct cost_series *to = &out->series[out->n];
+
+		if ((rc = take_samples(ev, &r.v[i], &s, err)))
+			return rc;
+		if (!s.n)
+			continue;
+		*to = (struct cost_series){ r.v[i].metric, arena_array(ev->arena, struct point, s.n), s.n };
+		if (!to->points)
+			return eval_nomem(ev, err);
+		for (size_t k = 0; k < s.n; k++)
+			to->points[k] = (struct point){ s.ts[k], s.v[k] };
+		out->n++;
+	}
+	return ERR_OK;
 }

@@ -40,15 +40,17 @@ bool over_is(const struct expr *e)
 	return over_of(e) != OVER_NONE;
 }
 
-/* A name is of one kind; without a name profiles come first. */
-static enum err_code are_numbers(
-	struct eval *ev, const struct expr *selector, bool *out, struct err *err)
+enum err_code over_numbers(struct eval *ev, const struct expr *selector, bool *out, struct err *err)
 {
 	struct numeric_ranges numbers;
 	struct db_series *series;
 	enum err_code rc;
 	size_t n;
 
+	if (selector->kind == EXPR_SUBQUERY) {
+		*out = true;
+		return ERR_OK;
+	}
 	if (selector->selector.name.len) {
 		rc = numeric_select(ev, selector, &numbers, err);
 		*out = numbers.n > 0;
@@ -64,11 +66,11 @@ enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merg
 {
 	const struct expr *selector = expr_strip(e->call.args[0]);
 	struct merging over = *m;
-	bool numbers = false;
+	bool numbers;
 	enum err_code rc;
 
 	over.over = over_of(e);
-	if (over.over != OVER_RATE && (rc = are_numbers(ev, selector, &numbers, err)))
+	if ((rc = over_numbers(ev, selector, &numbers, err)))
 		return rc;
 	if (numbers)
 		return call_over_time(ev, e, out, err);
@@ -104,7 +106,7 @@ enum err_code call_count_over(
 	bool numbers;
 	enum err_code rc;
 
-	if ((rc = are_numbers(ev, selector, &numbers, err)))
+	if ((rc = over_numbers(ev, selector, &numbers, err)))
 		return rc;
 	if (numbers)
 		return call_over_time(ev, e, out, err);

@@ -13,6 +13,12 @@ bool over_is(const struct expr *e); /* a call of a function that gives profiles 
 /* Evaluates such a call; of numbers it gives costs. Fractions are not rounded yet. */
 MUST_CHECK enum err_code eval_over(struct eval *ev, const struct expr *e, const struct merging *m,
 	struct value *out, struct err *err);
+/*
+ * *out: the argument, a selector or a subquery, means numbers. A name is of one kind; without a
+ * name profiles come first.
+ */
+MUST_CHECK enum err_code over_numbers(
+	struct eval *ev, const struct expr *arg, bool *out, struct err *err);
 /* The error of rate() for profiles that do not add up in time. */
 enum err_code over_refuse_levels(
 	struct eval *ev, const struct expr *e, const struct profile_type *type, struct err *err);

@@ -73,10 +73,10 @@ static enum err_code find_set(struct eval *ev, const struct expr *e, const struc
 }
 
 static struct plan_read *look_up(
-	const struct query_plan *p, const struct expr *e, const struct merging *m, bool numbers)
+	const struct eval *ev, const struct expr *e, const struct merging *m, bool numbers)
 {
-	for (struct plan_read *r = p->reads; r; r = r->next)
-		if (!r->set == numbers && expr_eq(r->expr, e) &&
+	for (struct plan_read *r = ev->plan->reads; r; r = r->next)
+		if (!r->set == numbers && r->scope == ev->scope && expr_eq(r->expr, e) &&
 			(numbers ||
 				(groups_alike(&r->merging, m) && r->merging.over == m->over &&
 					r->merging.totals_only == m->totals_only && r->merging.by_name == m->by_name)))
@@ -87,13 +87,13 @@ static struct plan_read *look_up(
 /* It is read in one window at every step. */
 static bool is_pinned(const struct eval *ev, const struct expr *e)
 {
-	return ev->mode != EVAL_RANGE || e->selector.at != AT_NONE;
+	return ev->mode != EVAL_RANGE || e->selector.shift.at != AT_NONE;
 }
 
 static uint64_t steps_of(const struct eval *ev, const struct expr *e)
 {
-	assert(ev->mode != EVAL_RANGE || (ev->step_ns > 0 && ev->start_ns <= ev->end_ns));
-	return is_pinned(ev, e) ? 1 : (uint64_t)((ev->end_ns - ev->start_ns) / ev->step_ns) + 1;
+	assert(ev->mode != EVAL_RANGE || (ev->step_ns > 0 && ev->first_ns <= ev->last_ns));
+	return is_pinned(ev, e) ? 1 : ev->steps;
 }
 
 static enum err_code add_read(
@@ -105,6 +105,7 @@ static enum err_code add_read(
 	if (!r)
 		return nomem(ev, err);
 	r->expr = e;
+	r->scope = ev->scope;
 	r->pinned = is_pinned(ev, e);
 	r->steps = steps_of(ev, e);
 	while (*end)
@@ -117,7 +118,7 @@ enum err_code plan_find_read(struct eval *ev, const struct expr *e, const struct
 	struct plan_read **out, struct err *err)
 {
 	const struct chosen_set *set;
-	struct plan_read *r = look_up(ev->plan, e, m, false);
+	struct plan_read *r = look_up(ev, e, m, false);
 	enum err_code rc;
 
 	assert(e->kind == EXPR_SELECTOR);
@@ -151,8 +152,13 @@ enum err_code plan_note_read(struct eval *ev, const struct expr *e, const struct
 
 static int64_t time_of_step(const struct eval *ev, const struct plan_read *r, uint64_t i)
 {
-	return ev->mode == EVAL_RANGE && !r->pinned ? ev->start_ns + (int64_t)i * ev->step_ns :
-												  ev->t_ns;
+	if (ev->mode != EVAL_RANGE || r->pinned)
+		return ev->t_ns;
+	if (r->steps < 2)
+		return ev->first_ns;
+	/* The query's own steps are that far apart; those of a subquery may have gaps. */
+	return ev->first_ns +
+		(int64_t)((__int128)(ev->last_ns - ev->first_ns) * (__int128)i / (__int128)(r->steps - 1));
 }
 
 static void scale(struct sum_estimate *e, uint64_t n, uint64_t of)
@@ -259,7 +265,7 @@ enum err_code plan_note_values(
 enum err_code plan_numbers(struct eval *ev, const struct expr *e, const struct db_series *series,
 	size_t n, struct err *err)
 {
-	struct plan_read *r = look_up(ev->plan, e, NULL, true);
+	struct plan_read *r = look_up(ev, e, NULL, true);
 	const struct db_series **all;
 	enum err_code rc;
 
@@ -287,7 +293,7 @@ enum err_code plan_numbers(struct eval *ev, const struct expr *e, const struct d
 
 void plan_count_numbers(struct eval *ev, const struct expr *e, uint64_t values, int64_t took_ns)
 {
-	struct plan_read *r = ev->plan ? look_up(ev->plan, e, NULL, true) : NULL;
+	struct plan_read *r = ev->plan ? look_up(ev, e, NULL, true) : NULL;
 
 	if (!r)
 		return;
@@ -376,6 +382,13 @@ enum err_code plan_read_values(
 		r->kept_ns = ev->t_ns;
 	}
 	return copy_value(ev->arena, &r->kept, out) ? ERR_OK : eval_nomem(ev, err);
+}
+
+void plan_forget_kept(struct eval *ev, const struct expr *scope)
+{
+	for (struct plan_read *r = ev->plan ? ev->plan->reads : NULL; r; r = r->next)
+		if (r->scope == scope && !r->pinned)
+			r->has_kept = false;
 }
 
 static void note_times(struct eval *ev, const struct expr *e, uint64_t times, int64_t took_ns)
@@ -549,8 +562,9 @@ enum err_code plan_query(struct eval *ev, struct err *err)
 	over_nothing.reader = &reader_notes;
 	over_nothing.timed = false;
 	rc = ev->mode == EVAL_RANGE ? eval_totals(&over_nothing, ev->query->root, &v, &why) :
-								  eval_expr(&over_nothing, ev->query->root, &v, &why);
+								  eval_root(&over_nothing, &v, &why);
 	ev->numbers = over_nothing.numbers;
+	ev->subqueries = over_nothing.subqueries;
 	arena_release(&scratch);
 	if (ev->budget)
 		p->held_bytes = used_of(ev->budget);

@@ -31,6 +31,7 @@
 struct plan_read {
 	struct plan_read *next; /* in the order they are met */
 	const struct expr *expr; /* a selector: the first such place */
+	const struct expr *scope; /* as eval.scope */
 	struct merging merging;
 	const struct chosen_set *set; /* NULL: numbers */
 	size_t series_n;
@@ -94,6 +95,11 @@ MUST_CHECK enum err_code plan_read_values(
 /* The same for numbers of e. */
 MUST_CHECK enum err_code plan_numbers(struct eval *ev, const struct expr *e,
 	const struct db_series *series, size_t n, struct err *err);
+/*
+ * A scope begins anew, and may come to a time again: what was kept of a step is in the memory of
+ * that step.
+ */
+void plan_forget_kept(struct eval *ev, const struct expr *scope);
 /*
  * The number of series of a selector that may be held; 0: no limit. More of them, each of at least
  * so many bytes and samples, would exceed the limits of the query. plan_refuse_series gives the

@@ -6,6 +6,7 @@
 #include "promql/changed.h"
 #include "promql/numeric.h"
 #include "promql/plan.h"
+#include "promql/subquery.h"
 
 static double scalar_of(const struct value *costs)
 {
@@ -23,6 +24,7 @@ const struct reader reader_reads = {
 	.find = plan_find_read,
 	.profiles = plan_read_values,
 	.numbers = numeric_read,
+	.subquery = subquery_read,
 	.changed = changed_eval,
 	.scalar = scalar_of,
 };
@@ -31,6 +33,7 @@ const struct reader reader_notes = {
 	.find = plan_note_read,
 	.profiles = plan_note_values,
 	.numbers = numeric_note,
+	.subquery = subquery_note,
 	.changed = changed_plan,
 	.scalar = scalar_noted,
 };

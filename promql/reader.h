@@ -28,6 +28,9 @@ struct reader {
 	/* Numbers of e: a range for each series of c, which has some. */
 	enum err_code (*numbers)(struct eval *ev, const struct expr *e, struct numeric_cache *c,
 		struct numeric_ranges *out, struct err *err);
+	/* What a subquery evaluates to. */
+	enum err_code (*subquery)(
+		struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err);
 	/* changed() and changed_interval() read their windows in slices. */
 	enum err_code (*changed)(
 		struct eval *ev, const struct expr *e, struct value *out, struct err *err);

@@ -13,12 +13,15 @@ static const struct {
 	{ "callers", 0 }, { "callees", 0 }, { "diff", 0 }, { "diff_normalized", 0 },
 	{ "flat", 0 }, { "cum", 0 }, { "total", 0 }, { "rate", 0 },
 	{ "sum", 0 }, { "avg", 0 }, { "min", 0 }, { "max", 0 }, { "stddev", 0 },
-	{ "topk", 1 }, { "bottomk", 1 }, { "quantile", 1 },
+	{ "topk", 1 }, { "bottomk", 1 }, { "limitk", 1 }, { "limit_ratio", 1 }, { "quantile", 1 },
 	{ "sum_over_time", 0 }, { "avg_over_time", 0 }, { "min_over_time", 0 },
 	{ "max_over_time", 0 }, { "last_over_time", 0 }, { "stddev_over_time", 0 },
-	{ "quantile_over_time", 1 },
+	{ "quantile_over_time", 1 }, { "first_over_time", 0 }, { "mad_over_time", 0 },
+	{ "increase", 0 }, { "delta", 0 }, { "idelta", 0 }, { "predict_linear", 0 },
+	{ "holt_winters", 0 }, { "double_exponential_smoothing", 0 },
 	{ "abs", 0 }, { "clamp", 0 }, { "clamp_min", 0 }, { "clamp_max", 0 }, { "round", 0 },
 	{ "ceil", 0 }, { "floor", 0 }, { "sort", 0 }, { "sort_desc", 0 },
+	{ "sort_by_label", 0 }, { "sort_by_label_desc", 0 },
 	{ "label_replace", 0 }, { "label_join", 0 }, { "scalar", 0 }, { "vector", 0 },
 };
 /* clang-format on */
@@ -140,6 +143,8 @@ static struct str unit_of(const struct eval *ev, const struct expr *e)
 		return unit_of(ev, e->paren);
 	case EXPR_UNARY:
 		return unit_of(ev, e->unary.arg);
+	case EXPR_SUBQUERY:
+		return unit_of(ev, e->subquery.arg);
 	case EXPR_BINARY:
 		return unit_of_binary(ev, e);
 	case EXPR_CALL:

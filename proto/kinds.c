@@ -24,22 +24,37 @@ bool value_kind_parse(struct str s, enum value_kind *out)
 	return false;
 }
 
-static enum value_kind kind_of(const struct pprof *p, struct str name, struct str type,
-	const struct kind_override *overrides, size_t n)
+bool value_is_level(struct str profile, struct str type)
 {
-	for (size_t i = 0; i < n; i++)
-		if (str_eq(overrides[i].sample_type, type))
-			return overrides[i].kind;
-	if (p->duration_nanos != 0)
+	static const char *const profiles[] = { "goroutine", "goroutines", "thread", "threads",
+		"threadcreate" };
+
+	for (size_t i = 0; i < sizeof(profiles) / sizeof(profiles[0]); i++)
+		if (str_is(profile, profiles[i]) || str_eq_nocase(type, str_of(profiles[i])))
+			return true;
+	return str_has_prefix(type, STR("inuse_"));
+}
+
+static enum value_kind kind_of(
+	const struct pprof *p, struct str name, struct str type, const struct kind_rules *rules)
+{
+	for (size_t i = 0; i < rules->overrides_n; i++)
+		if (str_eq(rules->overrides[i].sample_type, type))
+			return rules->overrides[i].kind;
+	if (!rules->measured && value_is_level(name, type))
+		return KIND_GAUGE;
+	if (p->duration_nanos <= -KIND_DURATION_MIN_NS || p->duration_nanos >= KIND_DURATION_MIN_NS)
 		return KIND_DELTA;
 	if (str_has_prefix(type, STR("alloc_")) || str_is(name, "block") || str_is(name, "mutex"))
 		return KIND_CUMULATIVE;
 	return KIND_GAUGE;
 }
 
-void pprof_kinds(const struct pprof *p, struct str name, const struct kind_override *overrides,
-	size_t n, enum value_kind *kinds)
+void pprof_kinds(
+	const struct pprof *p, struct str name, const struct kind_rules *rules, enum value_kind *kinds)
 {
+	static const struct kind_rules none = { 0 };
+
 	for (uint32_t i = 0; i < p->types_n; i++)
-		kinds[i] = kind_of(p, name, p->strings[p->types[i].type], overrides, n);
+		kinds[i] = kind_of(p, name, p->strings[p->types[i].type], rules ? rules : &none);
 }

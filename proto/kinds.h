@@ -1,8 +1,13 @@
 /*
  * Kinds: whether a column of values adds up over time.
  *
- * The first rule that applies: the configuration's; delta if the profile has a duration;
- * cumulative for alloc_* and for every type of the block and mutex profiles; else gauge.
+ * The first rule that applies: the configuration's; gauge for what is a level by its name
+ * (value_is_level), unless the profile was asked for as a difference over some seconds; delta if
+ * the profile has a duration; cumulative for alloc_* and for every type of the block and mutex
+ * profiles; else gauge.
+ *
+ * Some programs give levels a duration: that of the whole file, or one nanosecond, because they
+ * build all profiles alike. A duration below KIND_DURATION_MIN_NS is none.
  */
 #ifndef PROTO_KINDS_H
 #define PROTO_KINDS_H
@@ -21,9 +26,22 @@ struct kind_override {
 	enum value_kind kind;
 };
 
-/* Fills kinds[0..p->types_n). name is the profile's name ("memory", "block", ...). */
-void pprof_kinds(const struct pprof *p, struct str name, const struct kind_override *overrides,
-	size_t n, enum value_kind *kinds);
+#define KIND_DURATION_MIN_NS 1000000 /* nobody samples for less */
+
+struct kind_rules {
+	const struct kind_override *overrides;
+	size_t overrides_n;
+	bool measured; /* it was asked for with `seconds`: its levels are differences */
+};
+
+/*
+ * Fills kinds[0..p->types_n). name is the profile's name ("memory", "block", ...). rules: NULL is
+ * none.
+ */
+void pprof_kinds(
+	const struct pprof *p, struct str name, const struct kind_rules *rules, enum value_kind *kinds);
+/* Levels by name: inuse_* and goroutines; all types of profiles of goroutines and threads. */
+bool value_is_level(struct str profile, struct str type);
 const char *value_kind_name(enum value_kind kind); /* "gauge", "delta", "cumulative" */
 bool value_kind_parse(struct str s, enum value_kind *out);
 

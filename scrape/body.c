@@ -7,86 +7,7 @@
 #include "base/array.h"
 #include "base/gzip/gzip.h"
 #include "base/quote.h"
-
-struct status_name {
-	int status;
-	const char *name;
-};
-
-/* clang-format off */
-static const struct status_name status_names[] = { /* that endpoints of profiles may answer */
-	{ 201, "Created" }, { 202, "Accepted" }, { 204, "No Content" }, { 206, "Partial Content" },
-	{ 301, "Moved Permanently" }, { 302, "Found" }, { 303, "See Other" }, { 304, "Not Modified" },
-	{ 307, "Temporary Redirect" }, { 308, "Permanent Redirect" },
-	{ 400, "Bad Request" }, { 401, "Unauthorized" }, { 402, "Payment Required" },
-	{ 403, "Forbidden" },
-	{ 404, "Not Found" }, { 405, "Method Not Allowed" }, { 406, "Not Acceptable" },
-	{ 407, "Proxy Authentication Required" }, { 408, "Request Timeout" }, { 409, "Conflict" },
-	{ 410, "Gone" }, { 415, "Unsupported Media Type" }, { 418, "I'm a teapot" },
-	{ 421, "Misdirected Request" }, { 426, "Upgrade Required" }, { 429, "Too Many Requests" },
-	{ 431, "Request Header Fields Too Large" }, { 500, "Internal Server Error" },
-	{ 501, "Not Implemented" }, { 502, "Bad Gateway" }, { 503, "Service Unavailable" },
-	{ 504, "Gateway Timeout" }, { 505, "HTTP Version Not Supported" },
-};
-/* clang-format on */
-
-static const char *status_name(int status)
-{
-	for (size_t i = 0; i < sizeof(status_names) / sizeof(status_names[0]); i++)
-		if (status_names[i].status == status)
-			return status_names[i].name;
-	return "";
-}
-
-/* Without parameters: "text/html; charset=utf-8" is text/html. */
-static bool type_is(struct str content_type, const char *type)
-{
-	ptrdiff_t semicolon = str_find(content_type, STR(";"));
-
-	if (semicolon >= 0)
-		content_type.len = (size_t)semicolon;
-	content_type = str_trim(content_type);
-	return str_eq_nocase(content_type, str_of(type));
-}
-
-/* The first bytes of a text on one line, without control characters, cut between characters. */
-static void add_text(char *out, size_t size, struct str text)
-{
-	uint32_t code;
-	size_t n = 0, len;
-
-	text = str_trim(text);
-	if (text.len > BODY_TEXT_SHOWN)
-		text.len = BODY_TEXT_SHOWN;
-	while (text.len && n + 4 < size) {
-		len = utf8_decode(text, &code);
-		if (len == 0 && text.len < 4 && (unsigned char)text.ptr[0] >= 0xc0)
-			break; /* a character that was cut in two */
-		if (len == 0 || code < ' ' || code == 0x7f) {
-			out[n++] = len == 0 ? '?' : ' ';
-			len = len ? len : 1;
-		} else {
-			memcpy(out + n, text.ptr, len);
-			n += len;
-		}
-		text.ptr += len;
-		text.len -= len;
-	}
-	out[n] = '\0';
-}
-
-enum err_code body_status_error(
-	int status, struct str content_type, struct str body, struct err *err)
-{
-	char text[BODY_TEXT_SHOWN + 8] = "";
-	const char *name = status_name(status);
-
-	assert(status != 200);
-	if (type_is(content_type, "text/plain"))
-		add_text(text, sizeof(text), body);
-	return err_set(err, ERR_UNAVAILABLE, "server returned HTTP status %d%s%s%s%s", status,
-		name[0] ? " " : "", name, text[0] ? ": " : "", text);
-}
+#include "scrape/refusal.h"
 
 /* ---- the transport's compression ---- */
 
@@ -155,9 +76,9 @@ static enum err_code undo_transport(struct arena *a, struct str encoding,
 	enum err_code rc;
 
 	encoding = str_trim(encoding);
-	if (encoding.len == 0 || type_is(encoding, "identity"))
+	if (encoding.len == 0 || refusal_type_is(encoding, "identity"))
 		return ERR_OK;
-	if (!type_is(encoding, "gzip") && !type_is(encoding, "x-gzip"))
+	if (!refusal_type_is(encoding, "gzip") && !refusal_type_is(encoding, "x-gzip"))
 		return err_set(
 			err, ERR_UNSUPPORTED, "Content-Encoding %s is not supported", QUOTED(encoding));
 	if ((rc = gunzip(*body, limits->raw_bytes_max, &out, err)))
@@ -171,21 +92,22 @@ static enum err_code undo_transport(struct arena *a, struct str encoding,
 static bool is_html(struct str s, struct str content_type)
 {
 	s = str_trim(s);
-	return type_is(content_type, "text/html") ||
+	return refusal_type_is(content_type, "text/html") ||
 		str_has_prefix_nocase(s, STR("<html")) || str_has_prefix_nocase(s, STR("<!doctype"));
 }
 
 static bool is_textual(struct str content_type)
 {
 	return str_has_prefix_nocase(content_type, STR("text/")) ||
-		type_is(content_type, "application/json") || type_is(content_type, "application/xml");
+		refusal_type_is(content_type, "application/json") ||
+		refusal_type_is(content_type, "application/xml");
 }
 
 /* Replaces the decoder's message if the kind of body says more. */
 static enum err_code explain(
 	struct str body, struct str content_type, enum err_code rc, struct err *err)
 {
-	char text[BODY_TEXT_SHOWN + 8] = "";
+	char text[REFUSAL_TEXT_BYTES];
 
 	if (rc != ERR_INVALID)
 		return rc;
@@ -193,7 +115,7 @@ static enum err_code explain(
 		return err_set(err, ERR_INVALID,
 			"target answers a web page (Content-Type %s), not a profile", QUOTED(content_type));
 	if (is_textual(content_type)) {
-		add_text(text, sizeof(text), body);
+		refusal_text(text, body);
 		return err_set(
 			err, ERR_INVALID, "target answers %s, not a profile: %s", QUOTED(content_type), text);
 	}

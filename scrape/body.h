@@ -1,12 +1,11 @@
 /*
- * Body: decodes an HTTP answer to a profile, or to an error that a person can act on.
+ * Body: decodes an HTTP answer 200 to a profile, or to an error that a person can act on.
  *
  * A body may be gzipped twice: by the transport (Content-Encoding) and by pprof itself. Formats
  * before protobuf are read too (proto/legacy/legacy.h); their profiles may lack names.
  *
  * Errors:    ERR_INVALID (not a profile; says what it looks like), ERR_LIMIT (names the limit),
- *            ERR_UNSUPPORTED (a format of Java, another Content-Encoding), ERR_UNAVAILABLE (a
- *            status other than 200).
+ *            ERR_UNSUPPORTED (a format of Java, another Content-Encoding).
  * Ownership: the profile lives in the arena and points into it or into the body.
  * Threads:   any.
  */
@@ -16,12 +15,6 @@
 #include "base/labels.h"
 #include "proto/legacy/legacy.h"
 #include "scrape/config/config.h"
-
-#define BODY_TEXT_SHOWN 200u /* bytes of a server's error text that are shown */
-
-/* For an answer that is not 200: "server returned HTTP status 503 Service Unavailable". */
-enum err_code body_status_error(
-	int status, struct str content_type, struct str body, struct err *err);
 
 struct body {
 	struct legacy_any any;

@@ -1,8 +1,8 @@
 /*
- * Pools: one per job. Discovery's thread expands a job's groups into a target set and compares it,
- * under the manager's lock, with the set before it; both are sorted by target_cmp. Scrapers that
- * start, change or end are queued in the lane of their address. So the loops compare nothing and
- * never take the lock.
+ * Pools: one per job. Discovery's thread expands a job's groups into a target set and compares what
+ * differs, under the manager's lock, with the set before it; both are sorted by target_cmp.
+ * Scrapers that start, change or end are queued in the lane of their address. So the loops compare
+ * nothing and never take the lock.
  *
  * A new configuration makes new pools. Discovery fills them while the old ones are scraped; then
  * apply swaps them, and scrapers move to the pool of the same name. A set for a pool that is not
@@ -44,18 +44,18 @@ static void pool_free(struct job_pool *p)
 		return;
 	target_set_unref(p->set);
 	config_unref(p->config);
-	free(p->scrapers);
 	free(p);
 }
 
 /* Logs each message once, however often targets come and go. */
 static void log_trouble(struct job_pool *p)
 {
-	uint64_t hash = hash_bytes(p->set->error.ptr, p->set->error.len, 0);
+	struct str error = str_of(p->set->error ? p->set->error : "");
+	uint64_t hash = hash_bytes(error.ptr, error.len, 0);
 
-	if (p->set->error.len && hash != p->logged)
+	if (error.len && hash != p->logged)
 		log_warn("scrape", "some targets are not scraped", LOG_STR("job", p->job->job_name),
-			LOG_STR("err", p->set->error));
+			LOG_STR("err", error));
 	p->logged = hash;
 	if (p->set->limit_exceeded)
 		metric_add(&limit_exceeded, NULL, 1);
@@ -81,37 +81,91 @@ static void end_scraper(struct scraper *s)
 		scraper_end(s);
 }
 
-/*
- * Makes the scrapers of the pool's set out of those of `old`. Where memory is missing a target is
- * left out, and the pool's `trouble` says so.
+/* A walk over the targets of a set and their scrapers. */
+struct walk {
+	const struct target_set *set; /* NULL: there are none */
+	uint64_t made, not_seen; /* 0, or: only of chunks that this set made; that it has not */
+	size_t chunk, at;
+	const struct target *now; /* NULL: the end */
+	void **scraper; /* of it */
+};
+
+static bool is_walked(const struct walk *w, const struct target_chunk *c)
+{
+	return (!w->made || c->made == w->made) && (!w->not_seen || c->seen != w->not_seen);
+}
+
+static void walk_next(struct walk *w)
+{
+	const struct target_list *l = w->set ? &w->set->list : NULL;
+
+	w->now = NULL;
+	for (; l && w->chunk < l->n; w->chunk++, w->at = 0)
+		if (is_walked(w, l->v[w->chunk]) && w->at < l->v[w->chunk]->n) {
+			w->scraper = &l->v[w->chunk]->users[w->at];
+			w->now = l->v[w->chunk]->v[w->at++];
+			return;
+		}
+}
+
+/* The scraper leaves the set. */
+static struct scraper *walk_take(const struct walk *w)
+{
+	struct scraper *s = *w->scraper;
+
+	*w->scraper = NULL;
+	return s;
+}
+
+/* The target of the new set has the scraper that was the same target's in the old one, or its own.
  */
-static void pool_sync(struct job_pool *p, const struct target_set *old, struct scraper **scrapers)
+static void sync_one(
+	struct job_pool *p, struct scraper *s, const struct target *was, const struct walk *now)
 {
 	struct scrape_manager *m = p->manager;
-	size_t old_n = old && scrapers ? old->n : 0, i = 0;
-	const struct target *t;
+
+	if (!s)
+		s = scraper_new(m->lanes[now->now->home % m->lanes_n], now->now);
+	else if (was != now->now)
+		scraper_change(s, now->now);
+	if (!s)
+		p->trouble = "out of memory for targets";
+	*now->scraper = s;
+}
+
+/*
+ * Makes the scrapers of the pool's set out of those of `old`, which may be NULL. follows: the set
+ * was made from it, so chunks that are in both need no look. Where memory is missing a target is
+ * left out, and the pool's `trouble` says so until all is well.
+ */
+static void pool_sync(struct job_pool *p, const struct target_set *old, bool follows)
+{
+	struct walk a = { .set = old }, b = { .set = p->set };
+	const struct target *was;
+	struct scraper *s;
 	int c;
 
-	mutex_assert_held(&m->lock);
-	assert(p->live && m->lanes_n > 0);
-	p->scrapers = calloc(p->set->n ? p->set->n : 1, sizeof(struct scraper *));
-	p->trouble = p->scrapers ? NULL : "out of memory for targets";
-	for (size_t k = 0; p->scrapers && k < p->set->n; k++) {
-		t = &p->set->v[k];
-		c = -1;
-		while (i < old_n && (c = target_cmp(&old->v[i], t)) < 0)
-			end_scraper(scrapers[i++]);
-		if (i < old_n && c == 0)
-			p->scrapers[k] = scrapers[i++];
-		if (p->scrapers[k])
-			scraper_change(p->scrapers[k], p->set, t);
+	mutex_assert_held(&p->manager->lock);
+	assert(p->live && p->manager->lanes_n > 0);
+	if (follows && !p->trouble)
+		a.not_seen = b.made = p->set->number;
+	p->trouble = NULL;
+	p->synced = true;
+	walk_next(&a);
+	walk_next(&b);
+	while (a.now || b.now) {
+		c = !a.now ? 1 : !b.now ? -1 : a.now == b.now ? 0 : target_cmp(a.now, b.now);
+		was = c ? NULL : a.now;
+		s = c > 0 ? NULL : walk_take(&a);
+		if (c < 0)
+			end_scraper(s);
 		else
-			p->scrapers[k] = scraper_new(m->lanes[t->home % m->lanes_n], p->set, t);
-		if (!p->scrapers[k])
-			p->trouble = "out of memory for targets";
+			sync_one(p, s, was, &b);
+		if (c <= 0)
+			walk_next(&a);
+		if (c >= 0)
+			walk_next(&b);
 	}
-	while (i < old_n)
-		end_scraper(scrapers[i++]);
 	metric_add(&syncs, NULL, 1);
 	count_targets(p, p->set->n, p->set->elsewhere);
 	log_trouble(p);
@@ -119,15 +173,12 @@ static void pool_sync(struct job_pool *p, const struct target_set *old, struct s
 
 static void pool_take(struct job_pool *p, struct target_set *set)
 {
-	struct scraper **scrapers = p->scrapers;
 	struct target_set *old = p->set;
 
 	mutex_assert_held(&p->manager->lock);
 	p->set = set;
-	if (p->live) {
-		pool_sync(p, old, scrapers);
-		free(scrapers);
-	}
+	if (p->live)
+		pool_sync(p, p->synced ? old : NULL, p->synced);
 	target_set_unref(old);
 }
 
@@ -137,10 +188,16 @@ static void on_groups(void *ctx, void *user, struct groups *groups)
 	struct scrape_manager *m = ctx;
 	struct job_pool *p = user;
 	int64_t began = clock_monotonic_ns();
-	struct target_set *set;
+	struct target_set *set, *before;
+	enum err_code rc;
 	struct err err;
 
-	if (targets_expand(p->config, p->job, m->shard, groups, &set, &err)) {
+	mutex_lock(&m->lock);
+	before = p->set ? target_set_ref(p->set) : NULL;
+	mutex_unlock(&m->lock);
+	rc = targets_expand(p->config, p->job, m->shard, groups, before, &set, &err);
+	target_set_unref(before);
+	if (rc) {
 		log_error(
 			"scrape", "job keeps its last targets", LOG_STR("job", p->job->job_name), LOG_E(&err));
 		return;
@@ -167,10 +224,11 @@ static int by_name(const void *a, const void *b)
 
 static void pool_end(struct job_pool *p)
 {
-	for (size_t i = 0; p->scrapers && i < p->set->n; i++)
-		end_scraper(p->scrapers[i]);
-	free(p->scrapers);
-	p->scrapers = NULL;
+	struct walk w = { .set = p->synced ? p->set : NULL };
+
+	for (walk_next(&w); w.now; walk_next(&w))
+		end_scraper(walk_take(&w));
+	p->synced = false;
 	count_targets(p, 0, 0);
 }
 
@@ -182,15 +240,14 @@ static void pool_inherit(struct job_pool *p, struct job_pool *old)
 	p->elsewhere = old->elsewhere;
 	old->counted = old->elsewhere = 0;
 	if (p->set) {
-		pool_sync(p, old->set, old->scrapers);
-		free(old->scrapers);
+		pool_sync(p, old->synced ? old->set : NULL, false);
 	} else { /* its set could not be made: the old targets stay */
 		p->set = old->set;
-		p->scrapers = old->scrapers;
+		p->synced = old->synced;
 		p->trouble = "out of memory for its new targets: the old ones are scraped";
 		old->set = NULL;
 	}
-	old->scrapers = NULL;
+	old->synced = false;
 }
 
 /* Both lists are sorted by name. */
@@ -208,7 +265,7 @@ static void swap_pools(struct scrape_manager *m, struct swap *s)
 		if (i < old_n && by_name(&old[i], &p) == 0)
 			pool_inherit(p, old[i++]);
 		else if (p->set)
-			pool_sync(p, NULL, NULL);
+			pool_sync(p, NULL, false);
 	}
 	while (i < old_n)
 		pool_end(old[i++]);

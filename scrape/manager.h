@@ -19,7 +19,8 @@
 
 #include "proto/sink.h"
 #include "scrape/config/config.h"
-#include "scrape/shard.h"
+#include "scrape/sharing.h"
+#include "scrape/targets/shard.h"
 
 struct scrape_manager;
 struct target_set;
@@ -66,6 +67,7 @@ struct target_info {
 	int64_t next_profile_ns; /* when the next profile is expected, time of day; 0: not known yet */
 	int64_t interval_ns, timeout_ns;
 	enum target_health health;
+	enum sharing_mode sharing; /* of its CPU profiler with other servers */
 	uint64_t scrapes, failures, skipped; /* since the loop began */
 	uint64_t last_samples, last_bytes; /* of the last scrape that went well */
 };

@@ -12,7 +12,8 @@ struct job_pool {
 	/* guarded by manager->lock */
 	bool live; /* swapped in: its set is scraped */
 	struct target_set *set; /* the latest; NULL: none came yet */
-	struct scraper **scrapers; /* of set->v; NULL, or an entry that is NULL: out of memory */
+	bool synced; /* the users of the set's chunks are its scrapers; one that is NULL: out of memory
+				  */
 	const char *trouble; /* why some targets are not scraped, or NULL */
 	uint64_t logged; /* hash of the set's error that was logged last */
 	size_t counted, elsewhere; /* targets in the gauges */

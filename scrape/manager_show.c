@@ -9,7 +9,7 @@
 #include "base/hidden.h"
 #include "base/str.h"
 #include "scrape/manager_internal.h"
-#include "scrape/url.h"
+#include "scrape/targets/url.h"
 
 struct snapshot {
 	struct scrape_manager *manager;
@@ -53,19 +53,16 @@ static struct labels without_secrets(struct snapshot *s, struct labels ls)
 	return shown;
 }
 
-/* When the profile that is being taken, or else the next one, is complete. */
+/* When the profile that is being taken, or else the next one, is complete; 0: in centuries. */
 static int64_t next_profile(const struct scraper *s)
 {
-	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns;
-	int64_t at = clock_now_ns() - clock_monotonic_ns();
+	int64_t turn = s->state == SCRAPER_IDLE ? s->next_ns : s->turn_ns, when;
 
-	if (!s->set)
+	if (!s->target || __builtin_mul_overflow(s->target->seconds, NS_PER_S, &when) ||
+		__builtin_add_overflow(when, turn - clock_monotonic_ns(), &when) ||
+		__builtin_add_overflow(when, clock_now_ns(), &when))
 		return 0;
-	/* An interval may be longer than any time. */
-	if (__builtin_add_overflow(at, turn, &at) ||
-		__builtin_add_overflow(at, s->target->seconds * NS_PER_S, &at) || at > TIME_MAX_NS)
-		return TIME_MAX_NS;
-	return at;
+	return when;
 }
 
 /* Copies the fields that only the loop's thread may read. */
@@ -76,6 +73,7 @@ static void show_state(struct snapshot *s, const struct scraper *from, struct ta
 	to->last_duration_ns = from->last_duration_ns;
 	to->next_profile_ns = next_profile(from);
 	to->health = from->health;
+	to->sharing = from->sharing.mode;
 	to->scrapes = from->scrapes;
 	to->failures = from->failures;
 	to->skipped = from->skipped;
@@ -134,15 +132,30 @@ static struct str why_dropped(struct snapshot *s, unsigned shard)
 	return dup(s, str_of(text));
 }
 
+static void show_dropped(void *ctx, struct target_part *p)
+{
+	struct snapshot *s = ctx;
+
+	for (size_t i = 0; i < p->dropped_n; i++)
+		s->out->dropped[s->out->dropped_n++] = (struct dropped_target){
+			.discovered = without_secrets(s, p->dropped[i].discovered),
+			.pool = s->pool_name,
+			.reason = why_dropped(s, p->dropped[i].shard),
+		};
+}
+
 static void show_pool(struct snapshot *s, const struct job_pool *p)
 {
 	struct scrape_snapshot *out = s->out;
 	struct pool_info *info = &out->pools[out->pools_n++];
-	struct str trouble = str_of(p->trouble ? p->trouble : "");
+	const struct target_chunk *c;
+	struct str trouble = str_of(p->trouble ? p->trouble :
+			p->set && p->set->error        ? p->set->error :
+											 "");
 
 	*info = (struct pool_info){
 		.name = dup(s, p->job->job_name),
-		.error = dup(s, trouble.len || !p->set ? trouble : p->set->error),
+		.error = dup(s, trouble),
 	};
 	if (!p->set)
 		return;
@@ -151,16 +164,14 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 	info->active = p->set->n;
 	info->dropped = p->set->dropped_total;
 	info->elsewhere = p->set->elsewhere;
-	for (size_t i = 0; i < p->set->n; i++) {
-		s->scrapers[out->active_n] = p->scrapers ? p->scrapers[i] : NULL;
-		show_target(s, p, &p->set->v[i], &out->active[out->active_n++]);
+	for (size_t i = 0; i < p->set->list.n; i++) {
+		c = p->set->list.v[i];
+		for (size_t k = 0; k < c->n; k++) {
+			s->scrapers[out->active_n] = p->synced ? c->users[k] : NULL;
+			show_target(s, p, c->v[k], &out->active[out->active_n++]);
+		}
 	}
-	for (size_t i = 0; i < p->set->dropped_n; i++)
-		out->dropped[out->dropped_n++] = (struct dropped_target){
-			.discovered = without_secrets(s, p->set->dropped[i].discovered),
-			.pool = info->name,
-			.reason = why_dropped(s, p->set->dropped[i].shard),
-		};
+	target_node_each_part(p->set->tree, show_dropped, s);
 }
 
 /* The lock is held, so no scraper of a pool ends meanwhile. */

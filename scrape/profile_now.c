@@ -13,14 +13,14 @@
 #include "base/hidden.h"
 #include "base/quote.h"
 #include "scrape/manager_internal.h"
-#include "scrape/url.h"
+#include "scrape/targets/url.h"
 
 #define CANCEL_POLL_NS (100 * NS_PER_MS)
 
 struct profiling { /* one that is under way */
 	struct lane *lane;
 	const struct scraper *regular; /* the target's own loop; valid under the manager's lock only */
-	struct target_set *set; /* of the copy alone; held */
+	struct target_part *part; /* of the copy alone; held */
 	struct arena *arena;
 	bool wants_profile;
 	struct scraper *scraper; /* read and written on the loop's thread; NULL: it has ended */
@@ -47,19 +47,26 @@ static bool is_meant(const struct profile_now *wanted, const struct target *t)
 
 struct found_target {
 	const struct job_pool *pool;
-	size_t at; /* in its set */
+	const struct target *target;
+	struct scraper *scraper; /* its loop; NULL: none */
 	size_t n; /* how many are meant */
 };
 
 static void find_in_pool(
 	const struct job_pool *p, const struct profile_now *wanted, struct found_target *f)
 {
-	for (size_t i = 0; p->set && i < p->set->n; i++) {
-		if (!is_meant(wanted, &p->set->v[i]))
-			continue;
-		if (f->n++ == 0) {
-			f->pool = p;
-			f->at = i;
+	const struct target_chunk *c;
+
+	for (size_t i = 0; p->set && i < p->set->list.n; i++) {
+		c = p->set->list.v[i];
+		for (size_t k = 0; k < c->n; k++) {
+			if (!is_meant(wanted, c->v[k]))
+				continue;
+			if (f->n++ == 0) {
+				f->pool = p;
+				f->target = c->v[k];
+				f->scraper = p->synced ? c->users[k] : NULL;
+			}
 		}
 	}
 }
@@ -77,7 +84,7 @@ static enum err_code find_target(const struct scrape_manager *m, const struct pr
 	if (f->n > 1)
 		return err_set(err, ERR_INVALID, "%zu targets are named so: name one", f->n);
 	if (f->pool->set->limit_exceeded)
-		return err_set(err, ERR_LIMIT, STR_FMT, STR_ARG(f->pool->set->error));
+		return err_set(err, ERR_LIMIT, "%s", f->pool->set->error);
 	return ERR_OK;
 }
 
@@ -110,15 +117,15 @@ static void on_ended(void *ctx, const struct scraper_outcome *outcome)
 static void begin(void *ctx)
 {
 	struct profiling *p = ctx;
-	struct target *t = p->set->v;
+	struct target *t = p->part->v;
 	int64_t last = p->regular ? p->regular->last_scrape_ns : 0, now = clock_now_ns();
 
-	assert(loop_is_current(p->lane->loop) && p->set->n == 1);
+	assert(loop_is_current(p->lane->loop) && p->part->n == 1);
 	if (t->seconds)
 		t->interval_ns = t->seconds * NS_PER_S;
 	else if (last && now - last < t->interval_ns)
 		t->interval_ns = now - last > NS_PER_S ? now - last : NS_PER_S;
-	p->scraper = scraper_once(p->lane, p->set, t, on_ended, p);
+	p->scraper = scraper_once(p->lane, t, on_ended, p);
 	if (p->scraper) {
 		p->scraper->wants_profile = p->wants_profile;
 		scraper_begin(p->scraper);
@@ -147,7 +154,7 @@ static void cancel(void *ctx)
 
 static enum err_code set_seconds(struct profiling *p, int64_t seconds, struct err *err)
 {
-	struct target *t = p->set->v;
+	struct target *t = p->part->v;
 	struct buf url = { 0 };
 	char text[24];
 
@@ -158,9 +165,9 @@ static enum err_code set_seconds(struct profiling *p, int64_t seconds, struct er
 			err, ERR_INVALID, "a profile of %s is not measured over seconds", QUOTED(t->name));
 	snprintf(text, sizeof(text), "%" PRId64, seconds);
 	url_print_with(&url, t->url, STR("seconds"), str_of(text));
-	t->url = buf_failed(&url) ? (struct str){ NULL, 0 } : str_dup(&p->set->arena, buf_str(&url));
+	t->url = buf_failed(&url) ? (struct str){ NULL, 0 } : str_dup(&p->part->arena, buf_str(&url));
 	buf_release(&url);
-	t->shown_url = t->url.ptr ? hidden_url(&p->set->arena, t->url) : t->url;
+	t->shown_url = t->url.ptr ? hidden_url(&p->part->arena, t->url) : t->url;
 	if (!t->shown_url.ptr)
 		return err_nomem(err, "scrape");
 	t->timeout_ns += (seconds - t->seconds) * NS_PER_S;
@@ -171,8 +178,8 @@ static enum err_code set_seconds(struct profiling *p, int64_t seconds, struct er
 /* Into the caller's arena: the copy of the target is freed before the caller reads them. */
 static enum err_code describe(struct profiling *p, struct err *err)
 {
-	p->out.labels = labels_dup(p->arena, p->set->v->labels);
-	p->out.url = str_dup(p->arena, p->set->v->shown_url);
+	p->out.labels = labels_dup(p->arena, p->part->v->labels);
+	p->out.url = str_dup(p->arena, p->part->v->shown_url);
 	if (!p->out.labels.v || !p->out.url.ptr)
 		return arena_fail(p->arena, "profile", err);
 	return ERR_OK;
@@ -183,15 +190,13 @@ static enum err_code start(struct scrape_manager *m, const struct profile_now *w
 	struct profiling *p, struct err *err)
 {
 	struct found_target f;
-	const struct target *t;
 	enum err_code rc;
 
 	mutex_lock(&m->lock);
 	if (!(rc = find_target(m, wanted, &f, err))) {
-		t = &f.pool->set->v[f.at];
-		p->regular = f.pool->scrapers ? f.pool->scrapers[f.at] : NULL;
-		p->lane = m->lanes[t->home % m->lanes_n];
-		rc = target_set_of(f.pool->set, t, &p->set, err);
+		p->regular = f.scraper;
+		p->lane = m->lanes[f.target->home % m->lanes_n];
+		rc = target_part_of(f.target, &p->part, err);
 	}
 	if (!rc && !(rc = set_seconds(p, wanted->seconds, err)) && !(rc = describe(p, err)))
 		loop_call(p->lane->loop, begin, p);
@@ -236,7 +241,7 @@ enum err_code scrape_manager_profile_now(struct scrape_manager *m, const struct 
 		else
 			*out = p.out;
 	}
-	target_set_unref(p.set);
+	target_part_unref(p.part);
 	mutex_destroy(&p.lock);
 	cond_destroy(&p.changed);
 	return rc;

@@ -27,7 +27,6 @@ static const char *const names[VALUES] = {
 };
 
 struct entry {
-	struct target_set *set; /* held */
 	const struct target *target;
 	int64_t ts_ns;
 	double values[VALUES];
@@ -67,7 +66,7 @@ static double stale(void)
 static void batch_free(struct batch *b)
 {
 	for (size_t i = 0; i < b->n; i++)
-		target_set_unref(b->v[i].set);
+		target_unref(b->v[i].target);
 	free(b);
 }
 
@@ -235,8 +234,7 @@ static void on_timer(evutil_socket_t fd, short what, void *ctx)
 }
 
 /* NULL: it was stopped, or there is no memory. */
-static struct entry *next_entry(
-	struct report *r, struct target_set *set, const struct target *t, int64_t ts_ns)
+static struct entry *next_entry(struct report *r, const struct target *t, int64_t ts_ns)
 {
 	const struct timeval second = { .tv_sec = 1 };
 	struct entry *e;
@@ -259,8 +257,7 @@ static struct entry *next_entry(
 	}
 	assert(r->batch->n < REPORT_BATCH_MAX);
 	e = &r->batch->v[r->batch->n++];
-	e->set = target_set_ref(set);
-	e->target = t;
+	e->target = target_ref(t);
 	e->ts_ns = ts_ns - ts_ns % NS_PER_MS;
 	return e;
 }
@@ -273,10 +270,9 @@ static void flush_if_full(struct report *r)
 	flush(r);
 }
 
-void report_scrape(
-	struct report *r, struct target_set *set, const struct target *t, const struct report_scrape *s)
+void report_scrape(struct report *r, const struct target *t, const struct report_scrape *s)
 {
-	struct entry *e = next_entry(r, set, t, s->start_ns);
+	struct entry *e = next_entry(r, t, s->start_ns);
 
 	if (!e)
 		return;
@@ -287,9 +283,9 @@ void report_scrape(
 	flush_if_full(r);
 }
 
-void report_gone(struct report *r, struct target_set *set, const struct target *t, int64_t now_ns)
+void report_gone(struct report *r, const struct target *t, int64_t now_ns)
 {
-	struct entry *e = next_entry(r, set, t, now_ns);
+	struct entry *e = next_entry(r, t, now_ns);
 
 	if (!e)
 		return;

@@ -23,7 +23,7 @@
 
 #include "base/thread.h"
 #include "proto/sink.h"
-#include "scrape/targets.h"
+#include "scrape/targets/targets.h"
 
 #define REPORT_BATCH_MAX 1000u
 #define REPORT_BATCHES_MAX 100u /* with workers and the sink; more are dropped and counted */
@@ -39,10 +39,9 @@ struct report_scrape {
 
 MUST_CHECK enum err_code report_open(struct event_base *base, struct pool *workers,
 	struct sink *sink, struct report **out, struct err *err);
-void report_scrape(struct report *r, struct target_set *set, const struct target *t,
-	const struct report_scrape *s);
+void report_scrape(struct report *r, const struct target *t, const struct report_scrape *s);
 /* The target is scraped no more. */
-void report_gone(struct report *r, struct target_set *set, const struct target *t, int64_t now_ns);
+void report_gone(struct report *r, const struct target *t, int64_t now_ns);
 /* Gives the last batch to a worker; later values are ignored. */
 void report_stop(struct report *r);
 /* Waits for the sink's acknowledgements. */

@@ -4,403 +4,36 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/json.h"
-#include "base/log.h"
-#include "base/metrics.h"
-#include "base/quote.h"
-#include "scrape/body.h"
 #include "scrape/task.h"
-
-METRIC_COUNTER(
-	scrapes_total, "epimetheus_scrape_scrapes_total", "Scrapes ended, by how.", "result");
-METRIC_COUNTER(skipped_total, "epimetheus_scrape_skipped_total",
-	"Turns skipped because the scrape before was still under way.", NULL);
-METRIC_HISTOGRAM(fetch_seconds, "epimetheus_scrape_duration_seconds",
-	"From the request to the end of the answer, including the `seconds` of a profile.", NULL);
-METRIC_HISTOGRAM(store_seconds, "epimetheus_scrape_store_duration_seconds",
-	"From the end of the answer to the acknowledgement of the store.", NULL);
-METRIC_COUNTER(
-	bytes_total, "epimetheus_scrape_body_bytes_total", "Bytes of profiles as received.", NULL);
-METRIC_COUNTER(
-	samples_total, "epimetheus_scrape_samples_total", "Samples of profiles scraped.", NULL);
-METRIC_HISTOGRAM(delay_seconds, "epimetheus_scrape_start_delay_seconds",
-	"From a target's turn to its request, including the wait for its CPU profiler.", NULL);
-METRIC_GAUGE(targets, "epimetheus_scrape_targets", "Targets by health.", "state");
+#include "scrape/turn.h"
 
 #define LEAVE_NS (500 * NS_PER_MS)
 
-/* ---- what is shown ---- */
-
-const char *target_health_name(enum target_health h)
+static void start(struct scraper *s, const struct target *target)
 {
-	/* clang-format off */
-	static const char *const names[] = {
-		[TARGET_UNKNOWN] = "unknown", [TARGET_UP] = "up", [TARGET_DOWN] = "down",
-	};
-	/* clang-format on */
-
-	assert(h <= TARGET_DOWN);
-	return names[h];
-}
-
-static void set_health(struct scraper *s, enum target_health h)
-{
-	if (s->health == h)
-		return;
-	metric_add(&targets, target_health_name(s->health), -1);
-	s->health = h;
-	metric_add(&targets, target_health_name(h), 1);
-}
-
-static void set_error(struct scraper *s, const char *text)
-{
-	free(s->last_error);
-	s->last_error = text ? strdup(text) : NULL;
-}
-
-static void report(struct scraper *s, uint64_t samples, uint64_t bytes)
-{
-	const struct report_scrape r = {
-		.start_ns = s->last_scrape_ns,
-		.duration_ns = s->last_duration_ns,
-		.samples = samples,
-		.bytes = bytes,
-		.up = s->health == TARGET_UP,
-	};
-
-	report_scrape(s->lane->report, s->set, s->target, &r);
-}
-
-/* samples and bytes: of what was received before it failed. */
-static void failed(struct scraper *s, int64_t start_ns, int64_t duration_ns, const char *result,
-	uint64_t samples, uint64_t bytes, const struct err *why)
-{
-	metric_add(&scrapes_total, result, 1);
-	s->scrapes++;
-	s->failures++;
-	s->last_scrape_ns = start_ns;
-	s->last_duration_ns = duration_ns;
-	set_error(s, why->msg);
-	set_health(s, TARGET_DOWN);
-	report(s, samples, bytes);
-	if (log_enabled(LOG_DEBUG))
-		log_debug("scrape", "scrape failed", LOG_STR("job", s->set->job->job_name),
-			LOG_STR("target", s->target->shown_url), LOG_D("elapsed", duration_ns), LOG_E(why));
-}
-
-static void scraper_free(struct scraper *s)
-{
-	if (s->set && !s->ended)
-		metric_add(&targets, target_health_name(s->health), -1);
-	free(s->last_error);
-	target_set_unref(s->set);
-	free(s);
-}
-
-static void end_once(struct scraper *s, const struct scraper_outcome *o, const char *result)
-{
-	metric_add(&scrapes_total, result, 1);
-	s->ended(s->ended_ctx, o);
-	scraper_free(s);
-}
-
-/* Before anything was fetched. Frees a profile now. */
-static void fail(struct scraper *s, const char *result, const struct err *why)
-{
-	if (s->ended)
-		end_once(s, &(struct scraper_outcome){ .rc = why->code, .err = why }, result);
-	else
-		failed(s, clock_now_ns(), 0, result, 0, 0, why);
-}
-
-/* ---- the end of a scrape ---- */
-
-static void finish_once(struct scraper *s, struct scrape_task *t)
-{
-	const struct scraper_outcome o = {
-		.rc = t->rc,
-		.err = &t->err,
-		.end_ns = t->end_ns,
-		.samples = t->samples,
-		.bytes = t->bytes,
-		.profile = buf_str(&t->profile),
-	};
-
-	end_once(s, &o, t->rc ? t->result : "ok");
-	task_free(t);
-}
-
-/* Ends the task and shows its outcome. */
-static void finish(struct scrape_task *t)
-{
-	struct scraper *s = t->scraper;
-	int64_t duration = (t->answered_ns ? t->answered_ns : clock_monotonic_ns()) - t->began_ns;
-
-	assert(loop_is_current(s->lane->loop));
-	assert(s->task == t && (s->state == SCRAPER_FETCHING || s->state == SCRAPER_STORING));
-	s->task = NULL;
-	s->state = SCRAPER_IDLE;
-	if (s->stopped) {
-		task_free(t);
-		scraper_free(s);
-		return;
-	}
-	metric_observe(&fetch_seconds, NULL, (double)duration / NS_PER_S);
-	if (s->ended) {
-		finish_once(s, t);
-		return;
-	}
-	if (t->rc) {
-		failed(s, t->start_ns, duration, t->result, t->samples, t->bytes, &t->err);
-	} else {
-		metric_add(&scrapes_total, "ok", 1);
-		metric_add(&samples_total, NULL, t->samples);
-		metric_observe(
-			&store_seconds, NULL, (double)(clock_monotonic_ns() - t->answered_ns) / NS_PER_S);
-		s->scrapes++;
-		s->last_scrape_ns = t->start_ns;
-		s->last_duration_ns = duration;
-		s->last_samples = t->samples;
-		s->last_bytes = t->bytes;
-		set_error(s, NULL);
-		set_health(s, TARGET_UP);
-		report(s, t->samples, t->bytes);
-	}
-	task_free(t);
-}
-
-/* ---- the answer ---- */
-
-static void on_answer(void *ctx, const struct http_response *res)
-{
-	struct scrape_task *t = ctx;
-	struct scraper *s = t->scraper;
-	enum err_code rc;
-
-	assert(s->task == t && s->state == SCRAPER_FETCHING);
-	s->request = NULL;
-	t->answered_ns = clock_monotonic_ns();
-	t->end_ns = clock_now_ns();
-	exclusive_leave(s->lane->exclusive, &s->user);
-	if (res->rc) {
-		t->err = res->err;
-		task_failed(t, res->rc, task_result_of(res->rc == ERR_INVALID ? ERR_UNAVAILABLE : res->rc));
-	} else if (res->status != 200) {
-		rc = body_status_error(res->status, res->content_type, res->body, &t->err);
-		task_failed(t, rc, "status");
-	} else {
-		t->bytes = res->body.len;
-		metric_add(&bytes_total, NULL, (double)res->body.len);
-		s->state = SCRAPER_STORING;
-		if (!(rc = task_store(t, res)))
-			return; /* the task is a worker's now */
-		task_failed(t, rc, "overload");
-	}
-	finish(t);
-}
-
-/* ---- the turn ---- */
-
-static enum err_code send_request(struct scraper *s, struct scrape_task *t)
-{
-	struct buf seconds = { 0 };
-	/* clang-format off */
-	struct label headers[] = {
-		{ STR("Accept-Encoding"), STR("gzip") },
-		{ STR("X-Prometheus-Scrape-Timeout-Seconds"), STR("") },
-	};
-	/* clang-format on */
-	struct http_request_options o = {
-		.method = "GET",
-		.url = t->target->url,
-		.config = &t->set->job->http,
-		.headers = { headers, 2 },
-		.timeout_ns = t->target->timeout_ns,
-		.body_size_max = t->set->job->body_size_limit,
-	};
-	enum err_code rc;
-
-	buf_add_double(&seconds, (double)t->target->timeout_ns / NS_PER_S);
-	headers[1].value = buf_str(&seconds);
-	rc = http_client_send(s->lane->client, &o, on_answer, t, &s->request, &t->err);
-	buf_release(&seconds);
-	return rc;
-}
-
-static void fetch(struct scraper *s)
-{
-	struct scrape_task *t = calloc(1, sizeof(*t));
-	struct err err;
-	enum err_code rc;
-
-	assert(s->state == SCRAPER_IDLE || s->state == SCRAPER_WAITING);
-	assert(!s->stopped && !s->task);
-	if (!t) {
-		exclusive_leave(s->lane->exclusive, &s->user);
-		s->state = SCRAPER_IDLE;
-		err_nomem(&err, "scrape");
-		fail(s, "overload", &err);
-		return;
-	}
-	t->scraper = s;
-	t->env = s->env;
-	t->lane = s->lane;
-	t->set = target_set_ref(s->set);
-	t->config = config_ref(s->set->config);
-	t->ended = finish;
-	t->wants_profile = s->wants_profile;
-	t->target = s->target;
-	t->start_ns = clock_now_ns();
-	t->began_ns = clock_monotonic_ns();
-	metric_observe(&delay_seconds, NULL, (double)(t->began_ns - s->turn_ns) / NS_PER_S);
-	s->task = t;
-	s->state = SCRAPER_FETCHING;
-	if ((rc = send_request(s, t))) {
-		exclusive_leave(s->lane->exclusive, &s->user);
-		task_failed(t, rc, task_result_of(rc == ERR_INVALID ? ERR_UNAVAILABLE : rc));
-		finish(t);
-	}
-}
-
-static void on_turn(void *ctx)
-{
-	fetch(ctx);
-}
-
-/* Logs once that two jobs want one endpoint. */
-static void log_sharing(struct scraper *s)
-{
-	const struct exclusive_user *holder = exclusive_holder(
-		s->lane->exclusive, s->target->exclusive);
-	const struct scraper *other = holder->ctx;
-
-	if (s->sharing_logged || other == s || other->ended || s->ended)
-		return;
-	s->sharing_logged = true;
-	log_warn("scrape", "two jobs take CPU profiles of one target: they take turns",
-		LOG_STR("job", s->set->job->job_name), LOG_STR("target", s->target->shown_url),
-		LOG_STR("other_job", other->set->job->job_name));
-}
-
-static void begin(struct scraper *s)
-{
-	struct err err;
-
-	assert(s->state == SCRAPER_IDLE && !s->task);
-	if (s->set->limit_exceeded) {
-		err_set(&err, ERR_LIMIT, STR_FMT, STR_ARG(s->set->error));
-		fail(s, "limit", &err);
-		return;
-	}
-	if (!s->target->exclusive.len) {
-		fetch(s);
-		return;
-	}
-	switch (exclusive_enter(s->lane->exclusive, s->target->exclusive, &s->user)) {
-	case EXCLUSIVE_HOLDS:
-		fetch(s);
-		break;
-	case EXCLUSIVE_WAITS:
-		s->state = SCRAPER_WAITING;
-		log_sharing(s);
-		break;
-	case EXCLUSIVE_NOMEM:
-		err_nomem(&err, "scrape");
-		fail(s, "overload", &err);
-		break;
-	}
-}
-
-/* It waited a whole interval for another job. It goes on waiting, but this turn has failed. */
-static void fail_waiting(struct scraper *s)
-{
-	const struct exclusive_user *holder = exclusive_holder(s->lane->exclusive, s->user.key);
-	const struct scraper *other = holder->ctx;
-	struct err err;
-
-	if (other->ended) { /* a profile now: the target itself is fine */
-		s->skipped++;
-		metric_add(&skipped_total, NULL, 1);
-		return;
-	}
-	err_set(&err, ERR_UNAVAILABLE,
-		"another CPU profile of this target is under way for job %s: a process has one CPU "
-		"profiler",
-		QUOTED(other->set->job->job_name));
-	fail(s, "endpoint_taken", &err);
-}
-
-static void timer_set(struct scraper *s)
-{
-	timer_after(&s->timer, s->next_ns - clock_monotonic_ns());
-}
-
-static void on_timer(evutil_socket_t fd, short what, void *ctx)
-{
-	struct scraper *s = ctx;
-	int64_t interval = s->target->interval_ns, now = clock_monotonic_ns();
-	int64_t turn = s->next_ns;
-	uint64_t missed = 0;
-
-	s->next_ns += interval;
-	if (s->next_ns <= now) { /* this process was stopped: it skips the turns that it missed */
-		missed = (uint64_t)((now - s->next_ns) / interval) + 1;
-		s->next_ns += (int64_t)missed * interval;
-	}
-	timer_set(s);
-	if (s->state == SCRAPER_WAITING) {
-		fail_waiting(s);
-	} else if (s->state != SCRAPER_IDLE) {
-		missed++;
-	} else {
-		s->turn_ns = turn;
-		begin(s);
-	}
-	s->skipped += missed;
-	if (missed)
-		metric_add(&skipped_total, NULL, (double)missed);
-}
-
-/* The first turn: the target's hash gives its offset in the interval, counted from 1970. */
-static void schedule(struct scraper *s)
-{
-	int64_t interval = s->target->interval_ns, now = clock_now_ns() % interval;
-	int64_t turn = (int64_t)(s->target->hash % (uint64_t)interval);
-	int64_t wait = turn > now ? turn - now : interval - (now - turn);
-
-	assert(wait > 0 && wait <= interval);
-	s->next_ns = clock_monotonic_ns() + wait;
-	timer_set(s);
-}
-
-static void start(struct scraper *s, struct target_set *set, const struct target *target)
-{
-	s->set = set;
 	s->target = target;
-	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, on_timer, s);
-	metric_add(&targets, target_health_name(TARGET_UNKNOWN), 1);
-	schedule(s);
+	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, turn_on_timer, s);
+	turn_count_target();
+	turn_schedule(s);
 }
 
 /*
- * A scrape under way moves to the new set too: a request may last minutes, and would keep all
- * targets of the old set in memory.
+ * A scrape under way moves to the new part too: a request may last minutes, and would keep the old
+ * groups in memory.
  */
-static void update(struct scraper *s, struct target_set *set, const struct target *target)
+static void update(struct scraper *s, const struct target *target)
 {
 	bool reschedule = s->target->interval_ns != target->interval_ns;
-	struct target_set *old = s->set;
+	const struct target *old = s->target;
 
-	s->set = set;
 	s->target = target;
 	if (s->state == SCRAPER_FETCHING) {
-		target_set_unref(s->task->set);
-		s->task->set = target_set_ref(set);
-		s->task->target = target;
+		target_unref(s->task->target);
+		s->task->target = target_ref(target);
 	}
-	target_set_unref(old);
+	target_unref(old);
 	if (reschedule)
-		schedule(s);
+		turn_schedule(s);
 }
 
 static void stop(struct scraper *s)
@@ -409,7 +42,7 @@ static void stop(struct scraper *s)
 
 	s->stopped = true;
 	if (s->scrapes && !s->env->closing)
-		report_gone(s->lane->report, s->set, s->target, clock_now_ns());
+		report_gone(s->lane->report, s->target, clock_now_ns());
 	event_del(&s->timer);
 	exclusive_leave(s->lane->exclusive, &s->user);
 	if (s->state == SCRAPER_STORING)
@@ -421,11 +54,6 @@ static void stop(struct scraper *s)
 	scraper_free(s);
 }
 
-static void assert_of_set(const struct target_set *set, const struct target *target)
-{
-	assert(target >= set->v && target < set->v + set->n);
-}
-
 static struct scraper *scraper_alloc(struct lane *lane)
 {
 	struct scraper *s = calloc(1, sizeof(*s));
@@ -434,25 +62,23 @@ static struct scraper *scraper_alloc(struct lane *lane)
 		return NULL;
 	s->env = lane->env;
 	s->lane = lane;
-	s->user.turn = on_turn;
+	s->user.turn = turn_on_endpoint;
 	s->user.ctx = s;
 	return s;
 }
 
-struct scraper *scraper_once(struct lane *lane, struct target_set *set, const struct target *target,
-	scraper_ended_fn ended, void *ctx)
+struct scraper *scraper_once(
+	struct lane *lane, const struct target *target, scraper_ended_fn ended, void *ctx)
 {
 	struct scraper *s = scraper_alloc(lane);
 
 	if (!s)
 		return NULL;
 	assert(ended && loop_is_current(lane->loop));
-	assert_of_set(set, target);
 	s->ended = ended;
 	s->ended_ctx = ctx;
-	s->set = target_set_ref(set);
-	s->target = target;
-	event_assign(&s->timer, loop_base(lane->loop), -1, 0, on_timer, s);
+	s->target = target_ref(target);
+	event_assign(&s->timer, loop_base(lane->loop), -1, 0, turn_on_timer, s);
 	return s;
 }
 
@@ -460,7 +86,7 @@ void scraper_begin(struct scraper *s)
 {
 	assert(s->ended && loop_is_current(s->lane->loop));
 	s->turn_ns = clock_monotonic_ns();
-	begin(s);
+	turn_begin(s);
 }
 
 static void leave(struct scraper *s)
@@ -508,55 +134,51 @@ void scraper_leave_all(struct lane *lane)
 void scraper_take(struct scraper *s, const struct scraper_change *c)
 {
 	assert(loop_is_current(s->lane->loop) && !s->stopped);
-	assert(c->end || c->set);
+	assert(c->end || c->target);
 	if (c->end) {
-		target_set_unref(c->set);
-		if (s->set)
+		target_unref(c->target);
+		if (s->target)
 			stop(s);
 		else
 			scraper_free(s);
-	} else if (s->set) {
-		update(s, c->set, c->target);
+	} else if (s->target) {
+		update(s, c->target);
 	} else {
-		start(s, c->set, c->target);
+		start(s, c->target);
 	}
 }
 
 /* ---- changes from other threads ---- */
 
-static void queue_change(
-	struct scraper *s, struct target_set *set, const struct target *target, bool end)
+static void queue_change(struct scraper *s, const struct target *target, bool end)
 {
-	struct target_set *before;
+	const struct target *before;
 
-	if (!end)
-		assert_of_set(set, target);
 	mutex_lock(&s->lane->lock);
 	assert(!s->change.end); /* nothing follows scraper_end */
-	before = s->change.set; /* of a change that was not taken yet: the later one wins */
-	s->change.set = set ? target_set_ref(set) : NULL;
-	s->change.target = target;
+	before = s->change.target; /* of a change that was not taken yet: the later one wins */
+	s->change.target = target ? target_ref(target) : NULL;
 	s->change.end = end;
 	lane_put(s->lane, s);
 	mutex_unlock(&s->lane->lock);
-	target_set_unref(before);
+	target_unref(before);
 }
 
-struct scraper *scraper_new(struct lane *lane, struct target_set *set, const struct target *target)
+struct scraper *scraper_new(struct lane *lane, const struct target *target)
 {
 	struct scraper *s = scraper_alloc(lane);
 
 	if (s)
-		queue_change(s, set, target, false);
+		queue_change(s, target, false);
 	return s;
 }
 
-void scraper_change(struct scraper *s, struct target_set *set, const struct target *target)
+void scraper_change(struct scraper *s, const struct target *target)
 {
-	queue_change(s, set, target, false);
+	queue_change(s, target, false);
 }
 
 void scraper_end(struct scraper *s)
 {
-	queue_change(s, NULL, NULL, true);
+	queue_change(s, NULL, true);
 }

@@ -3,14 +3,15 @@
  * the outcome.
  *
  *	idle -> (waiting for the endpoint ->) fetching -> storing -> idle
+ *	        fetching -> refused -> fetching: another profiler has the process (sharing.h)
  *
  * Fetching ends with the answer. Storing is a worker's decoding, questions for names if it lacks
- * them (symbolize.h), and the sink's acknowledgement; the target's health and last scrape change
- *only after it.
+ * them (symbolize.h), and the sink's acknowledgement. Only after it the target's health and last
+ * scrape change.
  *
  * Units:     nanoseconds.
  * Ownership: scraper_end ends a scraper; it is freed once nothing is under way. A scraper holds the
- *            set of its target; a scrape under way holds its own.
+ *            its target; a scrape under way holds its own.
  * Threads:   its lane's loop reads and writes all fields but `change`. Workers see only the task.
  *            scraper_new, scraper_change and scraper_end may be called on any one thread at a time:
  *            they only queue a change in the lane.
@@ -25,7 +26,8 @@
 #include "scrape/exclusive.h"
 #include "scrape/lane.h"
 #include "scrape/manager.h"
-#include "scrape/targets.h"
+#include "scrape/sharing.h"
+#include "scrape/targets/targets.h"
 
 #define SCRAPE_QUEUED_BYTES_MAX ((size_t)256 << 20) /* of bodies that wait for a worker */
 #define SCRAPE_QUEUED_MAX 100000u
@@ -50,8 +52,7 @@ struct scraper_change {
 	struct scraper *next; /* in the lane's queue */
 	bool in_line;
 	bool end;
-	struct target_set *set; /* held; NULL: it ends */
-	const struct target *target;
+	const struct target *target; /* held; NULL: it ends */
 };
 
 /* The end of a profile now. err is set if rc is not ERR_OK. */
@@ -65,18 +66,24 @@ struct scraper_outcome {
 
 typedef void (*scraper_ended_fn)(void *ctx, const struct scraper_outcome *o);
 
-enum scraper_state { SCRAPER_IDLE, SCRAPER_WAITING, SCRAPER_FETCHING, SCRAPER_STORING };
+enum scraper_state {
+	SCRAPER_IDLE,
+	SCRAPER_WAITING,
+	SCRAPER_FETCHING,
+	SCRAPER_REFUSED,
+	SCRAPER_STORING
+};
 
 struct scraper {
 	struct scrape_env *env;
 	struct lane *lane;
 	struct scraper_change change;
-	struct target_set *set; /* held; NULL: not started yet */
-	const struct target *target;
+	const struct target *target; /* held; NULL: not started yet */
 	struct event timer;
 	enum scraper_state state;
 	bool stopped; /* freed when the scrape under way ends */
-	bool sharing_logged; /* that two jobs want one endpoint */
+	bool queue_logged; /* that two jobs want one endpoint */
+	struct sharing sharing; /* with profilers elsewhere */
 	int64_t next_ns; /* monotonic: the next turn */
 	int64_t turn_ns; /* the turn that is under way, or was last */
 	struct exclusive_user user;
@@ -93,9 +100,9 @@ struct scraper {
 };
 
 /* Scrapes first at its offset in the interval. NULL: out of memory. */
-struct scraper *scraper_new(struct lane *lane, struct target_set *set, const struct target *target);
-/* The same target in another set. A changed interval gives a new schedule; all else goes on. */
-void scraper_change(struct scraper *s, struct target_set *set, const struct target *target);
+struct scraper *scraper_new(struct lane *lane, const struct target *target);
+/* The same target in another part. A changed interval gives a new schedule; all else goes on. */
+void scraper_change(struct scraper *s, const struct target *target);
 void scraper_end(struct scraper *s);
 
 /*
@@ -104,8 +111,8 @@ void scraper_end(struct scraper *s);
  * scraper_begin starts it, `ended` is called once and the scraper is freed. scraper_cancel ends it
  * earlier, without a call of `ended`.
  */
-struct scraper *scraper_once(struct lane *lane, struct target_set *set, const struct target *target,
-	scraper_ended_fn ended, void *ctx);
+struct scraper *scraper_once(
+	struct lane *lane, const struct target *target, scraper_ended_fn ended, void *ctx);
 void scraper_begin(struct scraper *s);
 void scraper_cancel(struct scraper *s);
 /* When the lane ends: frees the canceled scrapers at once. */

@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "base/metrics.h"
 #include "proto/legacy/symbols.h"
-#include "scrape/url.h"
+#include "scrape/targets/url.h"
 
 METRIC_COUNTER(questions_total, "epimetheus_scrape_symbol_questions_total",
 	"Profiles whose target was asked for names of addresses, by what came of it.", "result");

@@ -27,7 +27,7 @@
 #include "base/net/http_client.h"
 #include "proto/pprof.h"
 #include "scrape/symbol_cache.h"
-#include "scrape/targets.h"
+#include "scrape/targets/targets.h"
 
 #define SYMBOLS_TIMEOUT_NS (INT64_C(10) * 1000000000) /* of all questions of a scrape */
 #define SYMBOLS_BATCH 1000u /* addresses in a question */

@@ -15,8 +15,9 @@ void task_free(struct scrape_task *t)
 	buf_release(&t->body);
 	buf_release(&t->content_type);
 	buf_release(&t->content_encoding);
+	buf_release(&t->led_to);
 	buf_release(&t->profile);
-	target_set_unref(t->set);
+	target_unref(t->target);
 	config_unref(t->config);
 	free(t);
 }
@@ -114,8 +115,9 @@ static enum err_code append_one(struct scrape_task *t, const struct sink_profile
 static void find_kinds(const struct scrape_task *t, const struct pprof *p, enum value_kind *kinds)
 {
 	const struct profile_config *config = t->target->profile;
+	const struct kind_rules rules = { config->kinds, config->kinds_n, t->seconds > 0 };
 
-	pprof_kinds(p, t->target->name, config->kinds, config->kinds_n, kinds);
+	pprof_kinds(p, t->target->name, &rules, kinds);
 	for (uint32_t i = 0; t->kinds && !config->kinds_n && i < p->types_n; i++)
 		kinds[i] = t->kinds[i];
 }
@@ -130,7 +132,8 @@ static enum err_code append(
 
 	if (!kinds)
 		return arena_fail(a, "profile", err);
-	if (t->set->job->honor_labels && (rc = honor_labels(a, p, t->target->labels, &parts, &n, err)))
+	if (t->target->part->job->honor_labels &&
+		(rc = honor_labels(a, p, t->target->labels, &parts, &n, err)))
 		return rc;
 	find_kinds(t, p, kinds);
 	for (size_t i = 0; i < n; i++)
@@ -235,16 +238,16 @@ static enum err_code take_legacy(struct scrape_task *t, const struct body *body,
 {
 	struct pprof *p;
 
-	if (t->target->profile->delta && t->target->seconds && !t->decoded->duration_nanos) {
+	if (t->target->profile->delta && t->seconds && !t->decoded->duration_nanos) {
 		if (!(p = arena_new(&t->arena, struct pprof)))
 			return arena_fail(&t->arena, "profile", err);
 		*p = *t->decoded;
-		p->duration_nanos = t->target->seconds * NS_PER_S;
+		p->duration_nanos = t->seconds * NS_PER_S;
 		t->decoded = p;
 	}
 	t->kinds = body->any.kinds;
-	return symbolize_open(
-		t->env->symbols, &t->arena, t->decoded, body->raw, t->set->job, t->target, &t->names, err);
+	return symbolize_open(t->env->symbols, &t->arena, t->decoded, body->raw, t->target->part->job,
+		t->target, &t->names, err);
 }
 
 static enum err_code decode(struct scrape_task *t, struct str bytes, struct err *err)
@@ -253,14 +256,14 @@ static enum err_code decode(struct scrape_task *t, struct str bytes, struct err 
 	struct body body;
 	enum err_code rc;
 
-	limits.body_bytes_max = t->set->job->body_size_limit;
+	limits.body_bytes_max = t->target->part->job->body_size_limit;
 	arena_init(&t->arena, limits.arena_bytes_max);
 	if ((rc = body_decode(&t->arena, bytes, buf_str(&t->content_type),
 			 buf_str(&t->content_encoding), &limits, &body, err)))
 		return rc;
 	t->decoded = body.any.profile;
 	t->samples = t->decoded->samples_n;
-	if ((rc = body_check_limits(t->decoded, t->target->labels, t->set->job, err)))
+	if ((rc = body_check_limits(t->decoded, t->target->labels, t->target->part->job, err)))
 		return rc;
 	return body.any.is_legacy ? take_legacy(t, &body, err) : ERR_OK;
 }

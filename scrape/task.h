@@ -5,7 +5,7 @@
  * back to a worker.
  *
  * Errors:    in the task (rc, result, err). `ended` is called whatever happened.
- * Ownership: a task holds the set of its target, and the configuration of its request. It owns the
+ * Ownership: a task holds its target, and the configuration of its request. It owns the
  *            body, which it takes over from the HTTP client without a copy.
  * Threads:   one at a time, as above. Only the loop's thread touches `scraper`.
  */
@@ -21,14 +21,15 @@ struct scrape_task {
 	struct scraper *scraper;
 	struct scrape_env *env;
 	struct lane *lane;
-	struct target_set *set; /* held; a reload replaces it while the request is under way */
 	struct config *config; /* held: the one the request was made from */
-	const struct target *target;
+	const struct target *target; /* held; a reload replaces it while the request is under way */
 	void (*ended)(struct scrape_task *t); /* on the loop's thread, after task_store */
 	int64_t start_ns, end_ns; /* time of day */
 	int64_t began_ns, answered_ns; /* monotonic */
+	int64_t seconds; /* that were asked for; 0: none */
 	struct buf body;
 	struct buf content_type, content_encoding;
+	struct buf led_to; /* the URL that redirects led to, for errors; empty: there were none */
 	struct arena arena; /* of what follows, from decoding to appending */
 	const struct pprof *decoded;
 	const enum value_kind *kinds; /* NULL: as configured, and by its types */

@@ -6,6 +6,7 @@
 UNIT_ROOMS ?= $(ROOMS) cmd
 UNIT_WITH_discovery/sources := base/net discovery
 UNIT_WITH_discovery/kubernetes := base/net
+UNIT_WITH_discovery/apis := base/net
 UNIT_WITH_discovery := discovery/sources base/net
 $(foreach r,symbols columns rollup series block catalog head compact read,$(eval UNIT_WITH_tsdb/$(r) := tsdb proto))
 UNIT_WITH_tsdb/bucket := base/net
@@ -32,7 +33,7 @@ UNIT_WITH_cmd := tsdb/cluster tsdb/bucket tsdb/remote base/net tsdb proto
 UNIT_PARTS_tsdb := $(filter-out tests/fleet/main.c,$(wildcard tests/fleet/*.c))
 UNIT_PARTS_tsdb/debuginfo/dwarf := tests/tsdb/debuginfo/oracle/compare.c
 UNIT_PARTS_tsdb/debuginfo/extract := tests/tsdb/debuginfo/oracle/compare.c
-UNIT_PARTS_cmd := $(addprefix cmd/epitool/,native_file.c table.c times.c show.c $(addprefix compare/,costs.c names.c verdict.c) $(addprefix flame/,color.c layout.c view.c) $(addprefix test_rules/,file.c notation.c print.c)) \
+UNIT_PARTS_cmd := $(addprefix cmd/epitool/,native_file.c table.c times.c show.c $(addprefix compare/,costs.c names.c verdict.c) $(addprefix convert/,alloy_lexer.c alloy_parser.c) $(addprefix flame/,color.c layout.c view.c) $(addprefix test_rules/,file.c notation.c print.c)) \
 	$(addprefix cmd/epimetheus/,cluster_view.c limits.c modes.c options.c) $(wildcard cmd/shared/*.c)
 UNIT_SOURCES := $(filter-out $(UNIT_LEAVES),$(wildcard $(foreach r,$(UNIT_ROOMS),tests/$(r)/*_test.c)))
 # The longest tests begin first, so that none of them runs alone at the end.
@@ -186,6 +187,12 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 	@cd $(NODE_DIR) && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
+# The cases of discovery against a real Kubernetes API server, and Prometheus's discovery beside it. Both are built from their
+# modules, so it is not a part of `make test`.
+.PHONY: test-kubernetes
+test-kubernetes: all
+	@EPI_BUILD="$(abspath $(BUILD))" node --test tests/kubernetes/api_server.test.mjs
+
 .PHONY: test-ui test-e2e test-browser test-tools test-bench test-repro test-demo
 test-ui: all
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
@@ -212,13 +219,13 @@ test-asan:
 	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit
 # TSan leaves out what no thread has a part in: rooms of formats, arithmetic and text, and tests that start none. Where an
 # engine or a database is behind a test that compares many answers, its threads are those of the tests that are left.
-TSAN_LEAVES := $(patsubst %,tests/%_test.c,$(addprefix tsdb/,block/block block/block_damage block/block_swap bucket/xml \
+TSAN_LEAVES := $(patsubst %,tests/%_test.c,$(addprefix tsdb/,block/block block/block_damage block/block_swap \
 	catalog/losses cluster/manifest compact/compact_chunks compact/sweep_blocks head/head_damage head/head_names \
 	head/left_window model read/sum read/sum_names debuginfo/store/paths debuginfo/store/store) \
 	$(addprefix promql/,by_name functions_oracle names script rates series_memory rules/alerts rules/rules) \
-	$(addprefix base/,array clock hidden json labels quote regex str net/http_client_parse net/percent self/elf_symbols \
+	$(addprefix base/,array clock hidden json labels quote regex str net/aws_profile net/http_client_parse net/percent self/elf_symbols \
 	self/flags self/unwind) discovery/relabel web/push/multipart web/api/many_values)
-TSAN_ROOMS := $(filter-out proto proto/% cmd scrape/config web/router web/render base/gzip base/yaml base/demangle \
+TSAN_ROOMS := $(filter-out proto proto/% cmd discovery/apis scrape/config web/router web/render base/gzip base/yaml base/xml base/demangle \
 	$(addprefix promql/,syntax changed costs profiles rules/template) $(addprefix tsdb/,columns rollup segments series store \
 	symbols) $(addprefix tsdb/debuginfo/,dwarf elf pclntab extract index names),$(ROOMS))
 TSAN := MODE=tsan BUILD=$(BUILD)/tsan UNIT_ROOMS="$(TSAN_ROOMS)" UNIT_LEAVES="$(TSAN_LEAVES)"

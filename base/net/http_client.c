@@ -317,6 +317,7 @@ static void deliver(struct http_request *r)
 	struct http_response res = { .rc = r->rc,
 		.err = r->err,
 		.final_url = r->url.text,
+		.redirects = (unsigned)r->redirects,
 		.elapsed_ns = clock_monotonic_ns() - r->start_ns };
 
 	if (r->parser.stream && r->parser.body.len && r->rc != ERR_CANCELED && !hand_over(r))
@@ -405,9 +406,13 @@ static enum err_code fill(
 
 	if (!http_token_valid(str_of(method)))
 		return err_set(err, ERR_INVALID, "invalid HTTP method");
+	if (o->unix_path.len > HTTP_UNIX_PATH_MAX)
+		return err_set(err, ERR_LIMIT, "path of a socket is %zu bytes, limit %d", o->unix_path.len,
+			HTTP_UNIX_PATH_MAX);
 	r->method = arena_strndup(&r->arena, method, strlen(method));
 	r->body = str_dup(&r->arena, o->body);
-	if (!r->method || !r->body.ptr)
+	r->unix_path = str_dup(&r->arena, o->unix_path);
+	if (!r->method || !r->body.ptr || !r->unix_path.ptr)
 		return arena_fail(&r->arena, "request", err);
 	r->body_size_max = o->body_size_max ? o->body_size_max : HTTP_BODY_BYTES_DEFAULT;
 	r->start_ns = clock_monotonic_ns();

@@ -11,6 +11,9 @@
  * A proxy of http:// or https:// gets requests for http as they are, with the whole URL, and opens
  * tunnels for https (CONNECT); one of socks5:// opens tunnels for both.
  *
+ * A request may go through a socket of this machine (`unix_path`); the URL then gives the Host
+ * header and the target only, and no proxy is taken.
+ *
  * An answer that has no end, or that is too large to hold, comes in pieces: see `data`.
  *
  * Units:     nanoseconds, bytes.
@@ -31,6 +34,7 @@
 
 #define HTTP_REDIRECTS_MAX 10
 #define HTTP_HEADER_BYTES_MAX (64u << 10)
+#define HTTP_UNIX_PATH_MAX 107 /* the kernel's */
 #define HTTP_BODY_BYTES_DEFAULT (64u << 20) /* if a request names no limit */
 
 struct event_base;
@@ -80,6 +84,7 @@ struct http_response {
 	struct str content_type, content_encoding, location;
 	struct str body;
 	const char *final_url;
+	unsigned redirects; /* that were followed, also where it failed afterwards */
 	int64_t elapsed_ns;
 	struct buf *body_buf; /* the client's, of `body`: for http_response_take_body */
 };
@@ -107,6 +112,7 @@ struct http_body_source {
 struct http_request_options {
 	const char *method; /* NULL: "GET" */
 	struct str url; /* http:// or https:// */
+	struct str unix_path; /* of a socket to connect to, whatever the URL's host; "": none */
 	const struct http_config *config; /* lives as long as the request; NULL: none, no redirects */
 	struct labels headers; /* added after config's; User-Agent and Authorization replace ours */
 	struct str body;

@@ -426,23 +426,6 @@ static void on_connected(struct conn *c)
 	}
 }
 
-static void address_text(struct conn *c)
-{
-	struct http_address *a = &c->addresses[c->address_i];
-	char ip[INET6_ADDRSTRLEN] = "";
-	uint16_t port = c->req->proxy.kind ? c->req->proxy.port : c->req->url.port;
-
-	if (a->sa.any.sa_family == AF_INET6) {
-		inet_ntop(AF_INET6, &a->sa.in6.sin6_addr, ip, sizeof(ip));
-		snprintf(c->address, sizeof(c->address), "[%s]:%u", ip, port);
-		a->sa.in6.sin6_port = htons(port);
-	} else {
-		inet_ntop(AF_INET, &a->sa.in.sin_addr, ip, sizeof(ip));
-		snprintf(c->address, sizeof(c->address), "%s:%u", ip, port);
-		a->sa.in.sin_port = htons(port);
-	}
-}
-
 /* This address failed: keep the first one's reason, drop the socket, try the next. */
 static void address_failed(struct conn *c, const char *why)
 {
@@ -457,18 +440,6 @@ static void address_failed(struct conn *c, const char *why)
 	connect_next(c);
 }
 
-static int start_connect(struct conn *c)
-{
-	struct http_address *a = &c->addresses[c->address_i];
-
-	c->fd = socket(a->sa.any.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (c->fd < 0)
-		return errno;
-	if (connect(c->fd, &a->sa.any, a->len) == 0 || errno == EINPROGRESS)
-		return conn_watch(c, EV_WRITE) ? 0 : ENOMEM;
-	return errno;
-}
-
 /* Recursion through address_failed is at most HTTP_ADDRESSES_MAX deep. */
 static void connect_next(struct conn *c)
 {
@@ -481,8 +452,7 @@ static void connect_next(struct conn *c)
 		return;
 	}
 	c->state = CONN_CONNECTING;
-	address_text(c);
-	e = start_connect(c);
+	e = conn_connect(c);
 	if (e) {
 		address_failed(c, strerror(e));
 		return;
@@ -593,6 +563,11 @@ void conn_open(struct http_request *r, const struct conn_key *key)
 		!c->key.proxy_name.ptr || !c->io || !c->timer) {
 		err_nomem(&err, "connection");
 		conn_fail(c, ERR_NOMEM, &err);
+		return;
+	}
+	if (request_is_local(r)) {
+		c->addresses_n = 1; /* without a place in the array: the path is the request's */
+		connect_next(c);
 		return;
 	}
 	lookup_start(cl->lookups, next_host(r), &c->waiter, on_resolved);

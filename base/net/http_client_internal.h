@@ -6,7 +6,7 @@
  *	http_client_oauth2.c   tokens: requests wait for them, a server may refuse them
  *	http_client_conn.c     connections: addresses in turn, handshake, the exchange, the pool
  *	http_client_proxy.c    tunnels: CONNECT and SOCKS5
- *	http_client_io.c       bytes of a connection, plain and TLS
+ *	http_client_io.c       a connection's socket; its bytes, plain and TLS
  *	http_client_parse.c    bytes of a response to status, headers, body; touches no socket
  *	http_client_resolve.c  names to addresses, each asked once at a time
  *	http_client_tls.c      TLS contexts, kept per settings, made again when their files change
@@ -182,6 +182,8 @@ MUST_CHECK enum err_code request_compose(struct http_request *r, struct err *err
 MUST_CHECK enum err_code request_next_piece(struct http_request *r, struct err *err);
 /* Chooses r->proxy for r->url; before request_compose. */
 MUST_CHECK enum err_code request_route(struct http_request *r, struct err *err);
+/* It goes through r->unix_path. A redirect to another origin does not. */
+bool request_is_local(const struct http_request *r);
 /* The value of a header: "Basic ...". ptr NULL: out of memory. */
 struct str http_basic_credentials(struct arena *a, struct str user, struct str password);
 bool header_is_in(struct labels headers, const char *name);
@@ -224,7 +226,7 @@ struct conn_key { /* connections with equal keys serve each other's requests */
 	uint16_t port;
 	uint64_t tls_id;
 	struct str server_name;
-	struct str proxy; /* all its settings; "": none */
+	struct str proxy; /* all its settings, or the path of a socket; "": none */
 	uint64_t proxy_tls_id;
 	struct str proxy_name; /* that its certificate must be for */
 };
@@ -295,8 +297,9 @@ struct http_request {
 	int64_t idle_timeout_ns, received_ns; /* when the last byte came */
 	struct event *deadline, *idle; /* idle is NULL where there is no such timeout */
 	struct http_url url;
+	struct str unix_path; /* "": none */
 	struct http_proxy proxy; /* of the URL */
-	struct str proxy_key;
+	struct str proxy_key; /* of the way: the proxy's settings or the socket's path */
 	unsigned redirects;
 	bool foreign; /* a redirect left the first origin: nothing secret is sent any more */
 	bool has_pieces;
@@ -361,6 +364,8 @@ enum io_status conn_read(struct conn *c, void *p, size_t n, size_t *done, struct
 enum io_status conn_write(
 	struct conn *c, struct str out, size_t *done, struct buf *why, bool *broken);
 enum io_status conn_handshake(struct conn *c, struct buf *why);
+/* Begins to connect to the address whose turn it is, and names it in c->address. 0, or errno. */
+int conn_connect(struct conn *c);
 
 /* Connections call these. Bytes came, perhaps some of the body. */
 void request_received(struct http_request *r);

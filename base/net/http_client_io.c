@@ -1,6 +1,11 @@
-/* Bytes of a connection: plain, TLS, or TLS through the TLS of a proxy. Nothing here ends one. */
+/* A connection's socket, and its bytes: plain, TLS, or TLS through the TLS of a proxy. Nothing here
+ * ends one. */
+#include <arpa/inet.h>
+#include <assert.h>
 #include <errno.h>
+#include <event2/event.h>
 #include <openssl/err.h>
+#include <sys/un.h>
 
 #include "base/net/http_client_internal.h"
 
@@ -85,4 +90,49 @@ enum io_status conn_handshake(struct conn *c, struct buf *why)
 	errno = 0;
 	rc = SSL_do_handshake(c->ssl);
 	return rc == 1 ? IO_DONE : ssl_status(c, rc, errno, why, &broken);
+}
+
+/* ---- opening ---- */
+
+static void address_text(struct conn *c)
+{
+	struct http_address *a = &c->addresses[c->address_i];
+	char ip[INET6_ADDRSTRLEN] = "";
+	uint16_t port = c->req->proxy.kind ? c->req->proxy.port : c->req->url.port;
+
+	if (request_is_local(c->req)) {
+		snprintf(c->address, sizeof(c->address), "unix://" STR_FMT, STR_ARG(c->req->unix_path));
+		return;
+	}
+	if (a->sa.any.sa_family == AF_INET6) {
+		inet_ntop(AF_INET6, &a->sa.in6.sin6_addr, ip, sizeof(ip));
+		snprintf(c->address, sizeof(c->address), "[%s]:%u", ip, port);
+		a->sa.in6.sin6_port = htons(port);
+	} else {
+		inet_ntop(AF_INET, &a->sa.in.sin_addr, ip, sizeof(ip));
+		snprintf(c->address, sizeof(c->address), "%s:%u", ip, port);
+		a->sa.in.sin_port = htons(port);
+	}
+}
+
+int conn_connect(struct conn *c)
+{
+	struct http_address *a = &c->addresses[c->address_i];
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	const struct sockaddr *to = &a->sa.any;
+	socklen_t len = a->len;
+
+	address_text(c);
+	if (request_is_local(c->req)) {
+		assert(c->req->unix_path.len < sizeof(un.sun_path));
+		memcpy(un.sun_path, c->req->unix_path.ptr, c->req->unix_path.len);
+		to = (const struct sockaddr *)&un;
+		len = sizeof(un);
+	}
+	c->fd = socket(to->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (c->fd < 0)
+		return errno;
+	if (connect(c->fd, to, len) == 0 || errno == EINPROGRESS)
+		return conn_watch(c, EV_WRITE) ? 0 : ENOMEM;
+	return errno;
 }

@@ -115,6 +115,8 @@ static enum err_code malformed(struct str line, struct err *err)
 	char shown[64];
 	size_t i;
 
+	if (str_has_prefix(line, STR("\x15"))) /* the first byte of an alert */
+		return err_set(err, ERR_INVALID, "malformed HTTP response: the server speaks TLS");
 	for (i = 0; i < line.len && i < sizeof(shown) - 1; i++)
 		shown[i] = line.ptr[i] >= ' ' && line.ptr[i] < 0x7f ? line.ptr[i] : '.';
 	shown[i] = '\0';

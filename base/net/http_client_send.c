@@ -165,6 +165,11 @@ static enum err_code add_file_headers(struct http_request *r, struct err *err)
 	return ERR_OK;
 }
 
+bool request_is_local(const struct http_request *r)
+{
+	return r->unix_path.len && !r->foreign;
+}
+
 enum err_code request_route(struct http_request *r, struct err *err)
 {
 	const struct http_proxy *p = &r->proxy;
@@ -173,6 +178,10 @@ enum err_code request_route(struct http_request *r, struct err *err)
 
 	r->proxy = (struct http_proxy){ 0 };
 	r->proxy_key = STR("");
+	if (request_is_local(r)) {
+		r->proxy_key = str_of(arena_printf(&r->arena, "unix " STR_FMT, STR_ARG(r->unix_path)));
+		return r->proxy_key.ptr ? ERR_OK : arena_fail(&r->arena, "request", err);
+	}
 	if (!r->config)
 		return ERR_OK;
 	rc = http_proxy_choose(

@@ -19,6 +19,7 @@
 
 #include "base/array.h"
 #include "base/map.h"
+#include "base/yaml/problems.h"
 
 #define DIRECTIVES_MAX 16
 #define KEYS_COMPARED_PAIRWISE 8 /* larger mappings need a table to find duplicate keys */
@@ -42,6 +43,7 @@ struct frame { /* a collection that is being read */
 
 struct reader {
 	struct arena *arena;
+	struct yaml_problems *problems; /* NULL: the first one ends it */
 	const char *file;
 	yaml_parser_t parser;
 	struct frame frames[YAML_DEPTH_MAX];
@@ -319,12 +321,23 @@ static enum err_code on_start(
 	return ERR_OK;
 }
 
+/* The first of them counts. With all problems wanted, the file is read on. */
 static enum err_code key_twice(
-	const struct yaml_node *first, const struct yaml_node *again, struct err *err)
+	struct reader *r, const struct yaml_node *first, const struct yaml_node *again, struct err *err)
 {
-	return yaml_err(again->key, err, ERR_INVALID, "mapping key \"%.*s\" already defined at line %u",
+	struct err why;
+	enum err_code rc;
+
+	rc = yaml_err(again->key, &why, ERR_INVALID, "mapping key \"%.*s\" already defined at line %u",
 		(int)(again->key->text.len < 128 ? again->key->text.len : 128), again->key->text.ptr,
 		first->key->line);
+	if (r->problems) {
+		yaml_problems_add(r->problems, &why);
+		if (r->problems->errors_n < YAML_PROBLEMS_MAX)
+			return ERR_OK;
+		r->problems->noted = true;
+	}
+	return err_set(err, rc, "%s", why.msg);
 }
 
 static bool key_eq(const void *ctx, const void *key, uint32_t id)
@@ -335,32 +348,45 @@ static bool key_eq(const void *ctx, const void *key, uint32_t id)
 	return str_eq(members[id]->key->text, *k);
 }
 
-static enum err_code check_keys(struct reader *r, const struct yaml_node *mapping, struct err *err)
+/* The member before c with c's key; NULL: there is none. */
+static const struct yaml_node *find_before(
+	const struct yaml_node *mapping, const struct yaml_node *c)
 {
-	struct yaml_node **members, *c, *d;
+	for (const struct yaml_node *d = mapping->child; d != c; d = d->next)
+		if (str_eq(c->key->text, d->key->text))
+			return d;
+	return NULL;
+}
+
+/* Takes members out whose key was there already. */
+static enum err_code check_keys(struct reader *r, struct yaml_node *mapping, struct err *err)
+{
+	bool pairwise = mapping->n <= KEYS_COMPARED_PAIRWISE;
+	struct yaml_node **members = NULL, **link = &mapping->child, *c;
+	const struct yaml_node *first;
 	enum err_code rc = ERR_OK;
 	struct map seen;
 	uint32_t n = 0;
 
-	if (mapping->n <= KEYS_COMPARED_PAIRWISE) {
-		for (c = mapping->child; c; c = c->next)
-			for (d = mapping->child; d != c; d = d->next)
-				if (str_eq(c->key->text, d->key->text))
-					return key_twice(d, c, err);
-		return ERR_OK;
-	}
-	members = arena_array(r->arena, struct yaml_node *, mapping->n);
-	if (!members)
+	if (!pairwise && !(members = arena_array(r->arena, struct yaml_node *, mapping->n)))
 		return arena_fail(r->arena, r->file, err);
 	map_init(&seen);
-	for (c = mapping->child; c && !rc; c = c->next) {
-		uint64_t hash = hash_bytes(c->key->text.ptr, c->key->text.len, 0);
-		uint32_t id = map_find(&seen, hash, key_eq, members, &c->key->text);
+	while (!rc && (c = *link)) {
+		uint64_t hash = pairwise ? 0 : hash_bytes(c->key->text.ptr, c->key->text.len, 0);
+		uint32_t id = pairwise ? MAP_NONE : map_find(&seen, hash, key_eq, members, &c->key->text);
 
+		first = pairwise ? find_before(mapping, c) : id == MAP_NONE ? NULL : members[id];
+		if (first) {
+			rc = key_twice(r, first, c, err);
+			*link = c->next;
+			mapping->n--;
+			continue;
+		}
+		link = &c->next;
+		if (pairwise)
+			continue;
 		members[n] = c;
-		if (id != MAP_NONE)
-			rc = key_twice(members[id], c, err);
-		else if (!map_add(&seen, hash, n++))
+		if (!map_add(&seen, hash, n++))
 			rc = err_nomem(err, r->file);
 	}
 	map_release(&seen);
@@ -434,7 +460,13 @@ static enum err_code on_event(struct reader *r, const yaml_event_t *e, struct er
 enum err_code yaml_parse(
 	struct arena *a, const char *file, struct str text, struct yaml_node **out, struct err *err)
 {
-	struct reader r = { .arena = a };
+	return yaml_parse_all(a, file, text, NULL, out, err);
+}
+
+enum err_code yaml_parse_all(struct arena *a, const char *file, struct str text,
+	struct yaml_problems *problems, struct yaml_node **out, struct err *err)
+{
+	struct reader r = { .arena = a, .problems = problems };
 	bool end = false;
 	yaml_event_t e;
 	enum err_code rc;

@@ -65,11 +65,14 @@ struct yaml_list {
 };
 
 struct yaml_schema;
+struct yaml_problems;
 
 struct yaml_ctx {
 	struct arena *arena;
 	struct str dir; /* of the file: relative paths are relative to it */
 	void *user; /* for custom decoders */
+	struct yaml_problems *problems; /* all of them (base/yaml/problems.h); NULL: the first error */
+	bool take_foreign; /* YAML_FOREIGN_SECTION fields are passed over */
 };
 
 typedef enum err_code (*yaml_decode_fn)(
@@ -85,6 +88,20 @@ struct yaml_field {
 	size_t set_offset; /* offset + 1 of a bool that becomes true with a present field; 0: none */
 };
 
+/* A field of another program's configuration, which people bring along. */
+enum yaml_foreign_kind {
+	YAML_FOREIGN_HINT, /* an error, and `text`: what to write instead */
+	YAML_FOREIGN_HARMLESS, /* a warning, and `text`: what it does not do here */
+	YAML_FOREIGN_EMPTY, /* the same while its value is empty, else an error and the text */
+	YAML_FOREIGN_SECTION, /* the same with take_foreign, else an error that says so */
+};
+
+struct yaml_foreign {
+	const char *name;
+	enum yaml_foreign_kind kind;
+	const char *text; /* follows "field NAME ..., " or "NAME is not used here: " */
+};
+
 struct yaml_schema {
 	const char *name; /* in messages: "field x not found in type NAME" */
 	size_t size;
@@ -94,18 +111,33 @@ struct yaml_schema {
 	/* after the fields; NULL: nothing to check */
 	enum err_code (*check)(
 		struct yaml_ctx *ctx, const struct yaml_node *n, void *out, struct err *err);
+	const struct yaml_foreign *const
+		*foreign; /* tables that end with a name NULL; ends with NULL */
 };
 
 /*
- * Strict: an unknown field is an error at its place. *out first gets its defaults (zero if the
- * schema has none, but its nested structs get theirs). n may be NULL or null: the defaults stay,
- * and `check` is not called. A field whose value is null counts as missing. A nested struct that is
- * present starts from its own schema's `defaults`, or, without them, from the values that the outer
- * ones gave it. A null item in a list of structs is an error, "empty or null <schema name>
- * section"; in a list of strings it is "". Empty values of a string map are dropped.
+ * Strict: an unknown field is an error at its place, with a hint from the schema's foreign fields
+ * or the nearest name that it has. *out first gets its defaults (zero if the schema has none, but
+ * its nested structs get theirs). n may be NULL or null: the defaults stay, and `check` is not
+ * called. A field whose value is null counts as missing. A nested struct that is present starts
+ * from its own schema's `defaults`, or, without them, from the values that the outer ones gave it.
+ * A null item in a list of structs is an error, "empty or null <schema name> section"; in a list of
+ * strings it is "". Empty values of a string map are dropped.
  */
 MUST_CHECK enum err_code yaml_decode(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, void *out, struct err *err);
+
+/* NULL: the schema has no such field; no such foreign field. */
+const struct yaml_field *yaml_field_find(const struct yaml_schema *schema, struct str name);
+const struct yaml_foreign *yaml_foreign_find(const struct yaml_schema *schema, struct str name);
+
+/*
+ * A copy of a decoded struct that outlives the arena it was decoded in: its strings, maps and lists
+ * are copied. What custom decoders made is copied as bytes, so what that points to is the caller's
+ * to copy.
+ */
+MUST_CHECK enum err_code yaml_dup(
+	struct arena *a, const struct yaml_schema *schema, const void *from, void *to, struct err *err);
 
 /* How a value in a mapping is shown; its key is value->key, the mapping's own mapping->key. */
 enum yaml_shown {

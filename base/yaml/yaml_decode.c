@@ -12,6 +12,8 @@
 
 #include "base/clock.h"
 #include "base/labels.h"
+#include "base/quote.h"
+#include "base/yaml/problems.h"
 
 #define NUMBER_BYTES_MAX 64 /* longer plain scalars are text */
 #define SHOWN_BYTES_MAX 40 /* of a value in a message */
@@ -279,12 +281,30 @@ static void set_defaults(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 static enum err_code decode_fields(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, void *out, struct err *err);
 
+static enum err_code decode_item(struct yaml_ctx *ctx, const struct yaml_schema *schema,
+	const struct yaml_node *n, void *at, struct err *err)
+{
+	char words[128];
+
+	/* "- ~" in a list of strings is the empty string, as in Go */
+	if (!schema)
+		return yaml_is_null(n) ? ERR_OK : decode_string(ctx, n, at, err);
+	if (yaml_is_null(n)) {
+		snprintf(words, sizeof(words), "%s", schema->name);
+		for (size_t i = 0; words[i]; i++)
+			words[i] = words[i] == '_' ? ' ' : words[i];
+		return yaml_err(n, err, ERR_INVALID, "empty or null %s section", words);
+	}
+	set_defaults(ctx, schema, at);
+	return decode_fields(ctx, schema, n, at, err);
+}
+
 static enum err_code decode_list(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, struct yaml_list *out, struct err *err)
 {
-	size_t size = schema ? schema->size : sizeof(struct str);
+	size_t size = schema ? schema->size : sizeof(struct str), before = yaml_errors(ctx);
 	const struct yaml_node *c;
-	enum err_code rc = ERR_OK;
+	enum err_code rc;
 	char *v, *at;
 
 	if (n->kind != YAML_SEQUENCE)
@@ -292,26 +312,13 @@ static enum err_code decode_list(struct yaml_ctx *ctx, const struct yaml_schema 
 	at = v = arena_calloc(ctx->arena, n->n, size);
 	if (!v)
 		return arena_fail(ctx->arena, n->file, err);
-	for (c = n->child; c && !rc; c = c->next, at += size) {
-		if (!schema) {
-			/* "- ~" in a list of strings is the empty string, as in Go */
-			rc = yaml_is_null(c) ? ERR_OK : decode_string(ctx, c, (struct str *)(void *)at, err);
-		} else if (yaml_is_null(c)) {
-			char words[128];
-			size_t i;
-
-			snprintf(words, sizeof(words), "%s", schema->name);
-			for (i = 0; words[i]; i++)
-				words[i] = words[i] == '_' ? ' ' : words[i];
-			rc = yaml_err(c, err, ERR_INVALID, "empty or null %s section", words);
-		} else {
-			set_defaults(ctx, schema, at);
-			rc = decode_fields(ctx, schema, c, at, err);
-		}
-	}
-	if (!rc)
-		*out = (struct yaml_list){ v, n->n };
-	return rc;
+	for (c = n->child; c; c = c->next, at += size)
+		if ((rc = decode_item(ctx, schema, c, at, err)) && !yaml_goes_on(ctx, rc, err))
+			return rc;
+	if ((rc = yaml_end(ctx, before, err)))
+		return rc;
+	*out = (struct yaml_list){ v, n->n };
+	return ERR_OK;
 }
 
 static enum err_code decode_field(struct yaml_ctx *ctx, const struct yaml_field *f,
@@ -349,12 +356,77 @@ static enum err_code decode_field(struct yaml_ctx *ctx, const struct yaml_field 
 	return yaml_err(n, err, ERR_UNSUPPORTED, "field %s has an unknown type", f->name);
 }
 
-static const struct yaml_field *field_find(const struct yaml_schema *schema, struct str name)
+const struct yaml_field *yaml_field_find(const struct yaml_schema *schema, struct str name)
 {
 	for (size_t i = 0; i < schema->fields_n; i++)
 		if (str_is(name, schema->fields[i].name))
 			return &schema->fields[i];
 	return NULL;
+}
+
+const struct yaml_foreign *yaml_foreign_find(const struct yaml_schema *schema, struct str name)
+{
+	const struct yaml_foreign *const *table, *f;
+
+	for (table = schema->foreign; table && *table; table++)
+		for (f = *table; f->name; f++)
+			if (str_is(name, f->name))
+				return f;
+	return NULL;
+}
+
+static enum err_code unknown_field(
+	const struct yaml_schema *schema, const struct yaml_node *key, struct err *err)
+{
+	struct nearest near = nearest_to(key->text);
+
+	for (size_t i = 0; i < schema->fields_n; i++)
+		nearest_try(&near, str_of(schema->fields[i].name));
+	return yaml_err(key, err, ERR_INVALID, "field %.*s not found in type %s%s",
+		(int)(key->text.len < 128 ? key->text.len : 128), key->text.ptr, schema->name,
+		DID_YOU_MEAN(&near));
+}
+
+static bool is_empty(const struct yaml_node *n)
+{
+	return yaml_is_null(n) || (n->kind == YAML_SCALAR ? !n->text.len : !n->n);
+}
+
+static enum err_code foreign_field(struct yaml_ctx *ctx, const struct yaml_schema *schema,
+	const struct yaml_foreign *f, const struct yaml_node *n, struct err *err)
+{
+	if (f->kind == YAML_FOREIGN_HARMLESS || (f->kind == YAML_FOREIGN_EMPTY && is_empty(n)) ||
+		(f->kind == YAML_FOREIGN_SECTION && ctx->take_foreign)) {
+		yaml_warn(ctx, n->key, "%s is not used here: %s", f->name, f->text);
+		return ERR_OK;
+	}
+	if (f->kind == YAML_FOREIGN_SECTION)
+		return yaml_err(n->key, err, ERR_INVALID,
+			"field %s not found in type %s: %s; --config.ignore-foreign passes it over", f->name,
+			schema->name, f->text);
+	return yaml_err(n->key, err, ERR_INVALID, "field %s not found in type %s: %s", f->name,
+		schema->name, f->text);
+}
+
+static enum err_code decode_member(struct yaml_ctx *ctx, const struct yaml_schema *schema,
+	const struct yaml_node *n, void *out, struct err *err)
+{
+	const struct yaml_field *f = yaml_field_find(schema, n->key->text);
+	const struct yaml_foreign *foreign;
+	enum err_code rc;
+
+	if (!f && (foreign = yaml_foreign_find(schema, n->key->text)))
+		return foreign_field(ctx, schema, foreign, n, err);
+	if (!f)
+		return unknown_field(schema, n->key, err);
+	if (yaml_is_null(n))
+		return ERR_OK;
+	assert(f->offset < schema->size && f->set_offset <= schema->size);
+	if ((rc = decode_field(ctx, f, n, (char *)out + f->offset, err)))
+		return rc;
+	if (f->set_offset)
+		*((bool *)((char *)out + f->set_offset - 1)) = true;
+	return ERR_OK;
 }
 
 /*
@@ -364,26 +436,17 @@ static const struct yaml_field *field_find(const struct yaml_schema *schema, str
 static enum err_code decode_fields(struct yaml_ctx *ctx, const struct yaml_schema *schema,
 	const struct yaml_node *n, void *out, struct err *err)
 {
-	const struct yaml_field *f;
+	size_t before = yaml_errors(ctx);
 	const struct yaml_node *c;
 	enum err_code rc;
 
 	if (n->kind != YAML_MAPPING)
 		return mismatch(n, schema->name, err);
-	for (c = n->child; c; c = c->next) {
-		f = field_find(schema, c->key->text);
-		if (!f)
-			return yaml_err(c->key, err, ERR_INVALID, "field %.*s not found in type %s",
-				(int)(c->key->text.len < 128 ? c->key->text.len : 128), c->key->text.ptr,
-				schema->name);
-		if (yaml_is_null(c))
-			continue;
-		assert(f->offset < schema->size && f->set_offset <= schema->size);
-		if ((rc = decode_field(ctx, f, c, (char *)out + f->offset, err)))
+	for (c = n->child; c; c = c->next)
+		if ((rc = decode_member(ctx, schema, c, out, err)) && !yaml_goes_on(ctx, rc, err))
 			return rc;
-		if (f->set_offset)
-			*((bool *)((char *)out + f->set_offset - 1)) = true;
-	}
+	if ((rc = yaml_end(ctx, before, err)))
+		return rc;
 	return schema->check ? schema->check(ctx, n, out, err) : ERR_OK;
 }
 

@@ -12,6 +12,9 @@ static struct options opt;
 /* clang-format off */
 static struct flag table[] = {
 	{ "config.file", FLAG_STRING, &opt.config_file, "epimetheus.yml", "Configuration file." },
+	{ "config.ignore-foreign", FLAG_BOOL, &opt.ignore_foreign, NULL,
+		"Pass over sections of Prometheus's configuration that do nothing here (remote_write, "
+		"storage ...), with a warning. Without it they are errors." },
 	{ "mode", FLAG_STRING, &opt.mode_name, "server",
 		"server; query: no data, answers for all shards of the bucket; compact: retention in the "
 		"bucket for shards that are gone (blocks are joined by the shard that made them)." },

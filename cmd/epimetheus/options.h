@@ -7,12 +7,13 @@
 #include "base/log.h"
 #include "base/self/flags.h"
 #include "cmd/shared/completion_script.h"
-#include "scrape/shard.h"
+#include "scrape/targets/shard.h"
 
 enum server_mode { MODE_SERVER, MODE_QUERY, MODE_COMPACT };
 
 struct options {
 	const char *config_file;
+	bool ignore_foreign; /* sections of the configuration that are Prometheus's alone */
 	const char *listen_address, *otlp_grpc_listen_address, *external_url, *route_prefix,
 		*web_config_file, *cors_origin;
 	uint64_t connections_max;

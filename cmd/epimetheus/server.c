@@ -8,6 +8,7 @@
 #include "base/fs.h"
 #include "base/metrics.h"
 #include "base/thread.h"
+#include "cmd/epimetheus/config_file.h"
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
 #include "cmd/epimetheus/storage.h"
@@ -51,10 +52,10 @@ struct server {
 	struct web *web;
 	struct mutex reload_lock; /* one reload at a time */
 	char *external_url; /* as the web server knows it */
-	struct mutex lock; /* guards config, config_ok, config_at_ns */
+	struct mutex lock; /* guards config, config_ok and their times */
 	struct config *config;
 	bool config_ok;
-	int64_t config_at_ns;
+	int64_t config_tried_ns, config_at_ns;
 };
 
 /* The address by which the server reaches itself: localhost for a wildcard address. */
@@ -89,13 +90,14 @@ static enum err_code load_builtin(const struct server *s, struct config **out, s
 	return rc;
 }
 
-static enum err_code load(const struct server *s, struct config **out, struct err *err)
+/* log: warnings about it are logged. */
+static enum err_code load(const struct server *s, bool log, struct config **out, struct err *err)
 {
 	enum err_code rc;
 
 	if (s->builtin)
 		return load_builtin(s, out, err);
-	if ((rc = config_load_file(s->o.config_file, out, err)))
+	if ((rc = config_file_load(&s->o, log, out, err)))
 		return rc;
 	rc = modes_check_config(&s->o, *out, err);
 	if (!rc && s->storage && storage_is_other(s->storage, *out))
@@ -226,10 +228,11 @@ static enum err_code load_and_apply(struct server *s, struct err *err)
 	enum err_code rc;
 
 	mutex_lock(&s->reload_lock);
-	if (!(rc = load(s, &fresh, err)))
+	if (!(rc = load(s, true, &fresh, err)))
 		rc = apply(s, fresh, s->config, err); /* config changes under reload_lock only */
 	mutex_lock(&s->lock);
 	s->config_ok = rc == ERR_OK;
+	s->config_tried_ns = clock_now_ns();
 	old = s->config;
 	/* At the start even a failed one is kept: parts may read it until they are closed. */
 	if (!rc || !old) {
@@ -237,7 +240,8 @@ static enum err_code load_and_apply(struct server *s, struct err *err)
 		fresh = old;
 	}
 	if (!rc) {
-		s->config_at_ns = clock_now_ns();
+		engine_set_subquery_step(s->engine, s->config->global.evaluation_interval_ns);
+		s->config_at_ns = s->config_tried_ns;
 		metric_set(&reload_time, NULL, (double)s->config_at_ns / 1e9);
 	}
 	mutex_unlock(&s->lock);
@@ -299,12 +303,13 @@ static enum err_code web_cluster(
 	return storage_view(((struct server *)ctx)->storage, a, out, err);
 }
 
-static void web_reload_state(void *ctx, bool *ok, int64_t *at_ns)
+static void web_reload_state(void *ctx, bool *ok, int64_t *tried_ns, int64_t *at_ns)
 {
 	struct server *s = ctx;
 
 	mutex_lock(&s->lock);
 	*ok = s->config_ok;
+	*tried_ns = s->config_tried_ns;
 	*at_ns = s->config_at_ns;
 	mutex_unlock(&s->lock);
 }
@@ -495,7 +500,7 @@ static enum err_code check_config(struct server *s, struct err *err)
 			LOG_S("looked_for", s->o.config_file));
 		return modes_check_config(&s->o, NULL, err);
 	}
-	if (!(rc = load(s, &c, err)))
+	if (!(rc = load(s, false, &c, err)))
 		rc = load_rules(c, &rules, err);
 	rule_set_unref(rules);
 	s->checked = c;

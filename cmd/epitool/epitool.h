@@ -18,6 +18,10 @@
 int check_config(int argc, char **argv);
 int check_rules(int argc, char **argv);
 int check_web_config(int argc, char **argv);
+int convert_from_prometheus(int argc, char **argv);
+int convert_from_parca(int argc, char **argv);
+int convert_from_alloy(int argc, char **argv);
+int convert_from_pyroscope(int argc, char **argv);
 int test_rules(int argc, char **argv);
 int query(int argc, char **argv);
 int push(int argc, char **argv);

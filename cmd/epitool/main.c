@@ -17,11 +17,18 @@ static int completion(int argc, char **argv);
 
 /* clang-format off */
 static const struct command commands[] = {
-	{ "check", "config", check_config, "check config FILE...",
+	{ "check", "config", check_config, "check config [FLAGS] FILE...",
 		"Check configuration files, their rule files, and that files they name are there." },
 	{ "check", "rules", check_rules, "check rules FILE...", "Check files of rules." },
 	{ "check", "web-config", check_web_config, "check web-config FILE...",
 		"Check files for --web.config.file." },
+	{ "convert", "prometheus", convert_from_prometheus, "convert prometheus [FLAGS] FILE",
+		"A configuration of Prometheus as this server's." },
+	{ "convert", "parca", convert_from_parca, "convert parca [FLAGS] FILE", "One of Parca." },
+	{ "convert", "alloy", convert_from_alloy, "convert alloy [FLAGS] FILE",
+		"One of Grafana Alloy." },
+	{ "convert", "pyroscope", convert_from_pyroscope, "convert pyroscope [FLAGS] FILE",
+		"One of Pyroscope that scrapes." },
 	{ "test", "rules", test_rules, "test rules FILE...",
 		"Run tests of rules: promtool's files, and profiles." },
 	{ "query", NULL, query, "query [FLAGS] QUERY",

@@ -7,16 +7,25 @@
 
 #define GROUP_TEXT "target group"
 
+#define POD_ATTACH \
+	{ \
+		true, true, true, true, true \
+	}
+#define NAMESPACE_ATTACH \
+	{ \
+		.namespace = true \
+	}
+#define POD_JOINS (1u << KUBE_SERVICES | 1u << KUBE_PODS)
+
 /* clang-format off */
 const struct kube_role_info kube_roles[KUBE_ROLES] = {
-	[KUBE_ROLE_NODE] = { "node", "node/", KUBE_NODES, 0, false, false },
-	[KUBE_ROLE_POD] = { "pod", "pod/", KUBE_PODS, 0, true, true },
-	[KUBE_ROLE_SERVICE] = { "service", "svc/", KUBE_SERVICES, 0, false, true },
-	[KUBE_ROLE_ENDPOINTS] = { "endpoints", "endpoints/", KUBE_ENDPOINTS,
-		1u << KUBE_SERVICES | 1u << KUBE_PODS, true, true },
+	[KUBE_ROLE_NODE] = { "node", "node/", KUBE_NODES, 0, { 0 } },
+	[KUBE_ROLE_POD] = { "pod", "pod/", KUBE_PODS, 0, POD_ATTACH },
+	[KUBE_ROLE_SERVICE] = { "service", "svc/", KUBE_SERVICES, 0, NAMESPACE_ATTACH },
+	[KUBE_ROLE_ENDPOINTS] = { "endpoints", "endpoints/", KUBE_ENDPOINTS, POD_JOINS, POD_ATTACH },
 	[KUBE_ROLE_ENDPOINTSLICE] = { "endpointslice", "endpointslice/", KUBE_ENDPOINTSLICES,
-		1u << KUBE_SERVICES | 1u << KUBE_PODS, true, true },
-	[KUBE_ROLE_INGRESS] = { "ingress", "ingress/", KUBE_INGRESSES, 0, false, true },
+		POD_JOINS, POD_ATTACH },
+	[KUBE_ROLE_INGRESS] = { "ingress", "ingress/", KUBE_INGRESSES, 0, NAMESPACE_ATTACH },
 };
 
 static void (*const builders[KUBE_ROLES])(struct kube_group *g, const json_t *object) = {
@@ -211,7 +220,7 @@ void kube_node_metadata(struct kube_group *g, struct labels_builder *b, struct s
 {
 	const json_t *o;
 
-	if (!g->join->node || !node.ptr)
+	if (!g->join->attach.node || !node.ptr)
 		return;
 	o = kube_ask(g, KUBE_NODES, node);
 	if (o)
@@ -220,7 +229,7 @@ void kube_node_metadata(struct kube_group *g, struct labels_builder *b, struct s
 
 void kube_namespace_metadata(struct kube_group *g, struct str ns)
 {
-	const json_t *o = g->join->namespace ? kube_ask(g, KUBE_NAMESPACES, ns) : NULL;
+	const json_t *o = g->join->attach.namespace ? kube_ask(g, KUBE_NAMESPACES, ns) : NULL;
 
 	if (o)
 		kube_object_labels(g, &g->labels, "namespace", o);

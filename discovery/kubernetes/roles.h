@@ -5,9 +5,7 @@
  * endpoints). Every lookup of another object is recorded, even if there is no such object: a change
  * of any of them rebuilds the group.
  *
- * Names and values of labels are those of Prometheus 3. Prometheus 2.42 differs: it has no
- * node_condition_*, no pod_container_init, no init containers in endpoints and slices, no namespace
- * metadata, and does not notice a pod that changes without its endpoints.
+ * Names and values of labels, and which objects have targets, are those of Prometheus 3.16.
  *
  * Errors:    ERR_LIMIT, ERR_NOMEM of the arena. A missing or odd member of an object is no error:
  *            its label is empty.
@@ -31,11 +29,18 @@ enum kube_role {
 	KUBE_ROLES
 };
 
+/* attach_metadata: what is added to targets from other objects. */
+struct kube_attach {
+	bool node; /* labels of the node; pods of nodes that are not known have no targets */
+	bool namespace; /* labels of the namespace */
+	bool deployment, job, cronjob; /* names of what a pod belongs to */
+};
+
 /* Looks up other objects. */
 struct kube_join {
 	const json_t *(*get)(void *ctx, enum kube_resource resource, struct str key); /* or NULL */
 	void *ctx;
-	bool node, namespace; /* attach_metadata */
+	struct kube_attach attach;
 };
 
 struct kube_deps {
@@ -59,7 +64,7 @@ struct kube_role_info {
 	const char *source; /* before the object's key */
 	enum kube_resource resource; /* one group for each of these */
 	unsigned joins; /* bits of enum kube_resource: also watched, in the same namespaces */
-	bool node, namespace; /* attach_metadata has an effect */
+	struct kube_attach attach; /* what has an effect */
 };
 extern const struct kube_role_info kube_roles[KUBE_ROLES];
 

@@ -51,6 +51,26 @@ void kube_build_node(struct kube_group *g, const json_t *node)
 
 /* ---- service: a target for each port, by its name in the cluster's DNS ---- */
 
+/* The addresses of its load balancer, with commas between, or the one that it asks for. */
+static struct str balancer_ip(struct kube_group *g, const json_t *service)
+{
+	struct str ips = STR(""), ip;
+	json_t *entrance;
+	size_t i;
+
+	json_array_foreach(kube_at(service, "status.loadBalancer.ingress"), i, entrance)
+	{
+		ip = kube_text(entrance, "ip");
+		if (!ip.len)
+			continue;
+		ips = ips.len ?
+			str_of(arena_printf(g->arena, STR_FMT "," STR_FMT, STR_ARG(ips), STR_ARG(ip))) :
+			ip;
+		g->failed |= !ips.ptr;
+	}
+	return ips.len ? ips : kube_text(service, "spec.loadBalancerIP");
+}
+
 void kube_build_service(struct kube_group *g, const json_t *service)
 {
 	struct str ns = kube_text(service, "metadata.namespace");
@@ -82,8 +102,7 @@ void kube_build_service(struct kube_group *g, const json_t *service)
 			labels_builder_set(
 				&t, KUBE_NAME("service_cluster_ip"), kube_text(service, "spec.clusterIP"));
 		if (str_is(type, "LoadBalancer"))
-			labels_builder_set(&t, KUBE_NAME("service_loadbalancer_ip"),
-				kube_text(service, "spec.loadBalancerIP"));
+			labels_builder_set(&t, KUBE_NAME("service_loadbalancer_ip"), balancer_ip(g, service));
 		kube_target(g, &t);
 	}
 }

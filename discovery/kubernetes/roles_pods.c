@@ -19,11 +19,49 @@ static struct str pod_ready(struct kube_group *g, const json_t *pod)
 	return STR("unknown");
 }
 
-static void pod_labels(struct kube_group *g, struct labels_builder *b, const json_t *pod)
+/* The owner that controls an object, or NULL. */
+static const json_t *controller_of(const json_t *object)
 {
 	json_t *owner;
 	size_t i;
 
+	json_array_foreach(kube_at(object, "metadata.ownerReferences"), i,
+		owner) if (json_is_true(kube_at(owner, "controller"))) return owner;
+	return NULL;
+}
+
+/* The name of this kind of controller that the pod's own controller has, or "". */
+static struct str name_above(struct kube_group *g, const json_t *pod, const json_t *owner,
+	enum kube_resource resource, const char *kind)
+{
+	const json_t *above = controller_of(kube_ask_named(
+		g, resource, kube_text(pod, "metadata.namespace"), kube_text(owner, "name")));
+
+	return str_is(kube_text(above, "kind"), kind) ? kube_text(above, "name") : STR("");
+}
+
+static void controller_labels(struct kube_group *g, struct labels_builder *b, const json_t *pod)
+{
+	const struct kube_attach *attach = &g->join->attach;
+	const json_t *owner = controller_of(pod);
+	struct str kind = kube_text(owner, "kind"), name = kube_text(owner, "name");
+
+	if (!owner)
+		return;
+	labels_builder_set(b, KUBE_NAME("pod_controller_kind"), kind);
+	labels_builder_set(b, KUBE_NAME("pod_controller_name"), name);
+	if (attach->deployment && str_is(kind, "ReplicaSet"))
+		labels_builder_set(b, KUBE_NAME("pod_deployment_name"),
+			name_above(g, pod, owner, KUBE_REPLICASETS, "Deployment"));
+	if (attach->job && str_is(kind, "Job"))
+		labels_builder_set(b, KUBE_NAME("pod_job_name"), name);
+	if (attach->cronjob && str_is(kind, "Job"))
+		labels_builder_set(
+			b, KUBE_NAME("pod_cronjob_name"), name_above(g, pod, owner, KUBE_JOBS, "CronJob"));
+}
+
+static void pod_labels(struct kube_group *g, struct labels_builder *b, const json_t *pod)
+{
 	labels_builder_set(b, KUBE_NAME("pod_ip"), kube_text(pod, "status.podIP"));
 	labels_builder_set(b, KUBE_NAME("pod_ready"), pod_ready(g, pod));
 	labels_builder_set(b, KUBE_NAME("pod_phase"), kube_text(pod, "status.phase"));
@@ -31,14 +69,7 @@ static void pod_labels(struct kube_group *g, struct labels_builder *b, const jso
 	labels_builder_set(b, KUBE_NAME("pod_host_ip"), kube_text(pod, "status.hostIP"));
 	labels_builder_set(b, KUBE_NAME("pod_uid"), kube_text(pod, "metadata.uid"));
 	kube_named_labels(g, b, "pod", pod);
-	json_array_foreach(kube_at(pod, "metadata.ownerReferences"), i, owner)
-	{
-		if (!json_is_true(kube_at(owner, "controller")))
-			continue;
-		labels_builder_set(b, KUBE_NAME("pod_controller_kind"), kube_text(owner, "kind"));
-		labels_builder_set(b, KUBE_NAME("pod_controller_name"), kube_text(owner, "name"));
-		break;
-	}
+	controller_labels(g, b, pod);
 }
 
 /* A pod's containers, then its init containers. */
@@ -112,6 +143,14 @@ static void pod_target(
 	kube_target(g, &t);
 }
 
+/* Node selectors select pods too, if nodes are attached: other nodes' pods have no targets. */
+static bool is_on_known_node(struct kube_group *g, const json_t *pod)
+{
+	struct str name = kube_text(pod, "spec.nodeName");
+
+	return !g->join->attach.node || (name.len && kube_ask(g, KUBE_NODES, name));
+}
+
 /* A pod that is pending or evicted has no address: its group has no labels and no targets. */
 void kube_build_pod(struct kube_group *g, const json_t *pod)
 {
@@ -121,7 +160,7 @@ void kube_build_pod(struct kube_group *g, const json_t *pod)
 	bool init;
 	size_t i;
 
-	if (!kube_text(pod, "status.podIP").len)
+	if (!kube_text(pod, "status.podIP").len || !is_on_known_node(g, pod))
 		return;
 	pod_labels(g, &g->labels, pod);
 	labels_builder_set(&g->labels, KUBE_NAME("namespace"), ns);
@@ -278,12 +317,13 @@ static void backing_end(struct kube_group *g, struct backing *b)
 	map_release(&b->by_pod);
 }
 
-static void service_of(struct kube_group *g, struct str ns, struct str name)
+static const json_t *service_of(struct kube_group *g, struct str ns, struct str name)
 {
 	const json_t *service = kube_ask_named(g, KUBE_SERVICES, ns, name);
 
 	if (service)
 		kube_service_labels(g, &g->labels, service);
+	return service;
 }
 
 /* The node of an address, which may be ""; ptr NULL: none is named. */
@@ -408,22 +448,38 @@ static void slice_target(struct kube_group *g, struct backing *b, struct str add
 	kube_target(g, &t);
 }
 
+/*
+ * A service with addresses of two families has slices of both, with the same pods: those of the
+ * second one have no targets.
+ */
+static bool is_second_family(const json_t *service, const json_t *slice)
+{
+	struct str policy = kube_text(service, "spec.ipFamilyPolicy");
+	const json_t *first = json_array_get(kube_at(service, "spec.ipFamilies"), 0);
+
+	return (str_is(policy, "PreferDualStack") || str_is(policy, "RequireDualStack")) &&
+		json_is_string(first) && !str_is(kube_text(slice, "addressType"), json_string_value(first));
+}
+
 void kube_build_endpointslice(struct kube_group *g, const json_t *slice)
 {
-	struct str ns = kube_text(slice, "metadata.namespace"), service;
+	struct str ns = kube_text(slice, "metadata.namespace"), name;
+	const json_t *service = NULL;
 	json_t *endpoint, *port, *address, *labels = kube_at(slice, "metadata.labels");
 	size_t i, k, m;
 	struct backing b;
 
-	backing_begin(&b);
 	labels_builder_set(&g->labels, KUBE_NAME("namespace"), ns);
 	labels_builder_set(
 		&g->labels, KUBE_NAME("endpointslice_address_type"), kube_text(slice, "addressType"));
 	kube_named_labels(g, &g->labels, "endpointslice", slice);
-	service = str_of(json_string_value(json_object_get(labels, "kubernetes.io/service-name")));
-	if (service.ptr)
-		service_of(g, ns, service);
+	name = str_of(json_string_value(json_object_get(labels, "kubernetes.io/service-name")));
+	if (name.ptr)
+		service = service_of(g, ns, name);
 	kube_namespace_metadata(g, ns);
+	if (is_second_family(service, slice))
+		return;
+	backing_begin(&b);
 	json_array_foreach(kube_at(slice, "endpoints"), i, endpoint)
 		json_array_foreach(kube_at(slice, "ports"), k, port)
 	{

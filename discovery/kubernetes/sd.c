@@ -1,11 +1,8 @@
 /*
- * The source. `entries` has one entry per object of its role, by key. An entry has its group and
- * its kube_deps: the hashes of all objects that were looked up for it. A change of an object of the
- * role marks its entry. A change of any other object records its hash, and the next rebuild
- * searches the entries that depend on it. No index from objects to entries is needed: a walk of
- * 10,000 entries takes less than a millisecond.
+ * The source. An entry for each object of its role has its group and the hashes of all objects that
+ * were looked up for it (entries.h). A change of an object of the role marks its entry; a change of
+ * any other object marks the entries that looked it up. So a change costs what depends on it.
  */
-#include "base/array.h"
 #include "discovery/kubernetes/sd_config.h"
 
 #include <assert.h>
@@ -15,18 +12,9 @@
 #include "base/clock.h"
 #include "base/net/http_config.h"
 #include "base/net/loop.h"
+#include "discovery/kubernetes/entries.h"
 
 #define SD_TEXT "Kubernetes discovery"
-
-struct entry {
-	char *key;
-	size_t key_len;
-	uint32_t ns; /* index of its namespace in `namespaces` */
-	bool dirty;
-	struct groups *set; /* one group; NULL: it could not be built yet */
-	uint64_t *deps;
-	size_t deps_n;
-};
 
 struct sd_watch {
 	struct kube_watch *watch;
@@ -50,78 +38,13 @@ struct kubernetes_sd {
 	size_t watches_n;
 	struct sd_watch **find; /* [ns * KUBE_RESOURCES + resource] */
 
-	struct entry **entries; /* ascending by key */
-	size_t entries_n, entries_cap;
-	uint64_t *changed; /* kube_dep of the other objects that changed since the last rebuild */
-	size_t changed_n, changed_cap;
+	struct kube_entries entries;
 	bool synced; /* all watches */
 	bool reload; /* rebuild all entries */
 	uint32_t ns; /* of the entry that is built now */
 	int64_t published_ns;
 	struct arena scratch;
 };
-
-/* ---- entries ---- */
-
-static void entry_free(struct entry *e)
-{
-	groups_unref(e->set);
-	free(e->deps);
-	free(e->key);
-	free(e);
-}
-
-static size_t entry_place(const struct kubernetes_sd *sd, struct str key)
-{
-	size_t lo = 0, hi = sd->entries_n, mid;
-
-	while (lo < hi) {
-		mid = lo + (hi - lo) / 2;
-		if (str_cmp((struct str){ sd->entries[mid]->key, sd->entries[mid]->key_len }, key) < 0)
-			lo = mid + 1;
-		else
-			hi = mid;
-	}
-	return lo;
-}
-
-static struct entry *entry_new(struct str key, uint32_t ns)
-{
-	struct entry *e = calloc(1, sizeof(*e));
-
-	if (e && !(e->key = malloc(key.len + 1))) {
-		free(e);
-		return NULL;
-	}
-	if (e) {
-		memcpy(e->key, key.ptr, key.len);
-		e->key_len = key.len;
-		e->ns = ns;
-	}
-	return e;
-}
-
-/* Finds or makes the entry of this key and marks it for a rebuild. False: out of memory. */
-static bool entry_mark(struct kubernetes_sd *sd, struct str key, uint32_t ns)
-{
-	size_t i = entry_place(sd, key);
-	struct entry *e = i < sd->entries_n ? sd->entries[i] : NULL;
-
-	if (e && str_eq((struct str){ e->key, e->key_len }, key)) {
-		e->dirty = true;
-		return true;
-	}
-	if (!array_room(&sd->entries, sd->entries_n, 1, &sd->entries_cap))
-		return false;
-	e = entry_new(key, ns);
-	if (!e)
-		return false;
-	e->dirty = true;
-	memmove(sd->entries + i + 1, sd->entries + i, (sd->entries_n - i) * sizeof(*sd->entries));
-	sd->entries[i] = e;
-	sd->entries_n++;
-	return true;
-}
 
 /* ---- building ---- */
 
@@ -133,62 +56,28 @@ static const json_t *join_get(void *ctx, enum kube_resource resource, struct str
 	return w ? kube_watch_get(w->watch, key) : NULL;
 }
 
-static enum err_code entry_build(
-	struct kubernetes_sd *sd, struct entry *e, const json_t *object, struct err *err)
+static enum err_code build(
+	struct kubernetes_sd *sd, struct kube_entry *e, const json_t *object, struct err *err)
 {
 	struct groups *set = NULL;
 	struct target_group group;
 	struct kube_deps deps;
-	uint64_t *kept = NULL;
 	enum err_code rc;
 
 	arena_reset(&sd->scratch);
 	sd->ns = e->ns;
-	if ((rc = kube_role_build(sd->role, &sd->join, (struct str){ e->key, e->key_len }, object,
-			 &sd->scratch, &group, &deps, err)) ||
-		(rc = groups_pack(&group, 1, &set, err)))
-		goto fail;
-	if (deps.n && !(kept = malloc(deps.n * sizeof(*kept)))) {
-		rc = err_nomem(err, SD_TEXT);
-		goto fail;
-	}
-	if (deps.n)
-		memcpy(kept, deps.v, deps.n * sizeof(*kept));
-	free(e->deps);
-	e->deps = kept;
-	e->deps_n = deps.n;
-	if (e->set && groups_eq(e->set, set)) { /* keeps the old one: later comparisons are quick */
-		groups_unref(set);
-		return ERR_OK;
-	}
-	groups_unref(e->set);
-	e->set = set;
-	return ERR_OK;
-fail:
-	groups_unref(set);
-	return err_wrap(err, rc, "%s%s", kube_roles[sd->role].source, e->key);
-}
-
-static int hash_cmp(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
-static bool asked_for_changed(const struct kubernetes_sd *sd, const struct entry *e)
-{
-	for (size_t i = 0; i < e->deps_n; i++)
-		if (bsearch(&e->deps[i], sd->changed, sd->changed_n, sizeof(*sd->changed), hash_cmp))
-			return true;
-	return false;
+	if (!(rc = kube_role_build(sd->role, &sd->join, (struct str){ e->key, e->key_len }, object,
+			  &sd->scratch, &group, &deps, err)) &&
+		!(rc = groups_pack(&group, 1, &set, err)))
+		rc = kube_entries_give(&sd->entries, e, set, deps.v, deps.n, err);
+	return rc ? err_wrap(err, rc, "%s%s", kube_roles[sd->role].source, e->key) : ERR_OK;
 }
 
 static bool load_entry(void *ctx, struct str key, const json_t *object)
 {
 	const struct sd_watch *w = ctx;
 
-	return entry_mark(w->sd, key, w->ns);
+	return kube_entries_mark(&w->sd->entries, key, w->ns);
 }
 
 /* Marks entries of all objects. False: out of memory, some are missing. */
@@ -198,36 +87,13 @@ static bool load_all(struct kubernetes_sd *sd)
 	struct sd_watch *w;
 	size_t want = 0;
 
-	for (size_t i = 0; i < sd->entries_n; i++)
-		sd->entries[i]->dirty = true;
+	kube_entries_mark_all(&sd->entries);
 	for (size_t i = 0; i < sd->namespaces_n; i++) {
 		w = sd->find[i * KUBE_RESOURCES + r];
 		want += kube_watch_size(w->watch);
 		kube_watch_each(w->watch, load_entry, w);
 	}
-	return sd->entries_n >= want;
-}
-
-static void publish(struct kubernetes_sd *sd)
-{
-	struct groups **sets, *all;
-	size_t n = 0;
-	struct err err;
-
-	arena_reset(&sd->scratch);
-	sets = arena_alloc_raw(&sd->scratch, sd->entries_n, sizeof(*sets));
-	if (!sets) {
-		arena_fail(&sd->scratch, SD_TEXT, &err);
-		source_failed(sd->host, &err);
-		return;
-	}
-	for (size_t i = 0; i < sd->entries_n; i++)
-		if (sd->entries[i]->set)
-			sets[n++] = sd->entries[i]->set;
-	if (groups_join(sets, n, &all, &err))
-		source_failed(sd->host, &err);
-	else
-		source_publish(sd->host, all);
+	return sd->entries.n >= want;
 }
 
 /* Rebuilds changed entries and publishes. An entry that cannot be built keeps its group. */
@@ -236,33 +102,25 @@ static void rebuild(struct kubernetes_sd *sd)
 	enum kube_resource r = kube_roles[sd->role].resource;
 	struct err why = { .code = ERR_OK }, err;
 	const json_t *object;
-	struct entry *e;
-	size_t kept = 0;
+	struct kube_entry *e;
+	struct groups *all;
 
 	assert(sd->synced);
 	if (sd->reload)
 		sd->reload = !load_all(sd);
-	if (sd->changed_n > 1)
-		qsort(sd->changed, sd->changed_n, sizeof(*sd->changed), hash_cmp);
-	for (size_t i = 0; i < sd->entries_n; i++) {
-		e = sd->entries[i];
-		if (e->dirty || (sd->changed_n && asked_for_changed(sd, e))) {
-			object = kube_watch_get(
-				sd->find[e->ns * KUBE_RESOURCES + r]->watch, (struct str){ e->key, e->key_len });
-			if (!object) {
-				entry_free(e);
-				continue;
-			}
-			e->dirty = false;
-			if (entry_build(sd, e, object, &err))
-				why = err;
-		}
-		sd->entries[kept++] = e;
+	while ((e = kube_entries_take(&sd->entries))) {
+		object = kube_watch_get(
+			sd->find[e->ns * KUBE_RESOURCES + r]->watch, (struct str){ e->key, e->key_len });
+		if (!object)
+			kube_entries_remove(&sd->entries, e);
+		else if (build(sd, e, object, &err))
+			why = err;
 	}
-	sd->entries_n = kept;
-	sd->changed_n = 0;
 	sd->published_ns = clock_monotonic_ns();
-	publish(sd);
+	if (kube_entries_join(&sd->entries, &all, &err))
+		why = err;
+	else
+		source_publish(sd->host, all);
 	if (why.code)
 		source_failed(sd->host, &why);
 }
@@ -292,15 +150,10 @@ static void on_changed(void *ctx, const struct kube_watch *w, struct str key, co
 	schedule(sd);
 	if (sd->reload)
 		return;
-	if (at->resource == kube_roles[sd->role].resource) {
-		sd->reload = !entry_mark(sd, key, at->ns);
-		return;
-	}
-	if (!array_room(&sd->changed, sd->changed_n, 1, &sd->changed_cap)) {
-		sd->reload = true;
-		return;
-	}
-	sd->changed[sd->changed_n++] = kube_dep(at->resource, key);
+	if (at->resource == kube_roles[sd->role].resource)
+		sd->reload = !kube_entries_mark(&sd->entries, key, at->ns);
+	else
+		kube_entries_mark_those_of(&sd->entries, kube_dep(at->resource, key));
 }
 
 static bool all_synced(const struct kubernetes_sd *sd)
@@ -416,10 +269,14 @@ static enum err_code watch_all(struct kubernetes_sd *sd, const struct kubernetes
 
 	if (sd->role == KUBE_ROLE_NODE) /* nodes have no namespace */
 		sd->namespaces_n = 1;
-	if (sd->join.node)
+	if (sd->join.attach.node)
 		resources |= 1u << KUBE_NODES;
-	if (sd->join.namespace)
+	if (sd->join.attach.namespace)
 		resources |= 1u << KUBE_NAMESPACES;
+	if (sd->join.attach.deployment)
+		resources |= 1u << KUBE_REPLICASETS;
+	if (sd->join.attach.cronjob)
+		resources |= 1u << KUBE_JOBS;
 	sd->watches = arena_array(&sd->arena, struct sd_watch, sd->namespaces_n * KUBE_RESOURCES);
 	sd->find = arena_array(&sd->arena, struct sd_watch *, sd->namespaces_n * KUBE_RESOURCES);
 	if (!sd->watches || !sd->find)
@@ -442,12 +299,9 @@ static void sd_close(void *provider)
 		return;
 	for (size_t i = 0; i < sd->watches_n; i++)
 		kube_watch_release(sd->watches[i].watch, &sd->watches[i].listener);
-	for (size_t i = 0; i < sd->entries_n; i++)
-		entry_free(sd->entries[i]);
+	kube_entries_release(&sd->entries);
 	if (sd->timer)
 		event_free(sd->timer);
-	free(sd->entries);
-	free(sd->changed);
 	arena_release(&sd->scratch);
 	arena_release(&sd->arena);
 	free(sd);
@@ -465,13 +319,17 @@ static enum err_code sd_open(const struct source_env *env, const void *config, s
 	if (!sd)
 		return err_nomem(err, SD_TEXT);
 	arena_init(&sd->scratch, KUBE_GROUP_BYTES_MAX);
+	kube_entries_init(&sd->entries);
 	sd->host = host;
 	sd->clusters = env->shared;
 	sd->role = c->role;
 	sd->join = (struct kube_join){ .get = join_get,
 		.ctx = sd,
-		.node = c->attach_node && role->node,
-		.namespace = c->attach_namespace && role->namespace };
+		.attach = { .node = c->attach.node && role->attach.node,
+			.namespace = c->attach.namespace && role->attach.namespace,
+			.deployment = c->attach.deployment && role->attach.deployment,
+			.job = c->attach.job && role->attach.job,
+			.cronjob = c->attach.cronjob && role->attach.cronjob } };
 	sd->published_ns = INT64_MIN / 2;
 	sd->timer = event_new(env->base, -1, 0, on_timer, sd);
 	if (!sd->timer) {

@@ -60,8 +60,11 @@ static const struct yaml_field namespace_fields[] = {
 	{ "names", YAML_LIST, AT(namespaces), NULL, NULL, "of namespaces; all where none is given", 0 },
 };
 static const struct yaml_field attach_fields[] = {
-	{ "node", YAML_BOOL, AT(attach_node), NULL, NULL, "labels of the target's node", 0 },
-	{ "namespace", YAML_BOOL, AT(attach_namespace), NULL, NULL, "labels of its namespace", 0 },
+	{ "node", YAML_BOOL, AT(attach.node), NULL, NULL, "labels of the target's node", 0 },
+	{ "namespace", YAML_BOOL, AT(attach.namespace), NULL, NULL, "labels of its namespace", 0 },
+	{ "deployment", YAML_BOOL, AT(attach.deployment), NULL, NULL, "its pod's deployment", 0 },
+	{ "job", YAML_BOOL, AT(attach.job), NULL, NULL, "its pod's job", 0 },
+	{ "cronjob", YAML_BOOL, AT(attach.cronjob), NULL, NULL, "its pod's cron job", 0 },
 };
 static const struct yaml_schema namespaces_schema = { "kubernetes.plain",
 	sizeof(struct kubernetes_sd_config), namespace_fields, COUNT(namespace_fields), NULL, NULL };
@@ -92,8 +95,7 @@ static enum err_code decode_attach(
 
 	if (rc)
 		return rc;
-	c->attach_node = in.attach_node;
-	c->attach_namespace = in.attach_namespace;
+	c->attach = in.attach;
 	return ERR_OK;
 }
 
@@ -129,7 +131,7 @@ static bool may_select(const struct kubernetes_sd_config *c, enum kube_role role
 	case KUBE_ROLE_ENDPOINTSLICE:
 		return role == c->role || role == KUBE_ROLE_POD || role == KUBE_ROLE_SERVICE;
 	case KUBE_ROLE_POD:
-		return role == c->role || (role == KUBE_ROLE_NODE && c->attach_node);
+		return role == c->role || role == KUBE_ROLE_NODE;
 	default:
 		return role == c->role;
 	}
@@ -167,6 +169,9 @@ static enum err_code check_selectors(
 					kube_roles[s[i].role].name);
 		if (!s[i].has_role || !may_select(c, s[i].role))
 			return refuse_selector(n, c, err);
+		if (c->role == KUBE_ROLE_POD && s[i].role == KUBE_ROLE_NODE && !c->attach.node)
+			return yaml_err(n, err, ERR_INVALID,
+				"node selectors of the pod role need attach_metadata: {node: true}");
 		if ((rc = kube_field_selector_check(s[i].field, &why)))
 			return yaml_err(yaml_get(n, "field"), err, rc, "%s", why.msg);
 		if ((rc = kube_label_selector_check(s[i].label, &why)))

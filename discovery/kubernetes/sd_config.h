@@ -30,7 +30,7 @@ struct kubernetes_sd_config {
 	bool own_namespace;
 	struct yaml_list namespaces; /* struct str */
 	struct yaml_list selectors; /* struct kube_selector, a role at most once */
-	bool attach_node, attach_namespace;
+	struct kube_attach attach;
 };
 
 extern const struct yaml_schema kubernetes_sd_schema; /* of one struct kubernetes_sd_config */

@@ -73,10 +73,14 @@ static const struct keep pod[] = {
 
 static const struct keep service_spec[] = {
 	{ "type", NULL }, { "clusterIP", NULL }, { "externalName", NULL }, { "loadBalancerIP", NULL },
-	{ "ports", ports, true }, { NULL },
+	{ "ports", ports, true }, { "ipFamilies", NULL, true }, { "ipFamilyPolicy", NULL, true },
+	{ NULL },
 };
+static const struct keep entrance[] = { { "ip", NULL }, { NULL } };
+static const struct keep load_balancer[] = { { "ingress", entrance }, { NULL } };
+static const struct keep service_status[] = { { "loadBalancer", load_balancer }, { NULL } };
 static const struct keep service[] = {
-	{ "metadata", metadata }, { "spec", service_spec }, { NULL },
+	{ "metadata", metadata }, { "spec", service_spec }, { "status", service_status }, { NULL },
 };
 
 static const struct keep address[] = {
@@ -112,10 +116,18 @@ static const struct keep ingress[] = {
 	{ "metadata", metadata }, { "spec", ingress_spec }, { NULL },
 };
 
+/* There are ten of them for each deployment, so their labels are not kept. */
+static const struct keep owned_metadata[] = {
+	{ "name", NULL }, { "namespace", NULL, true }, { "uid", NULL }, { "resourceVersion", NULL },
+	{ "ownerReferences", owner, true }, { NULL },
+};
+static const struct keep owned[] = { { "metadata", owned_metadata }, { NULL } };
+
 static const struct keep *const tables[KUBE_RESOURCES] = {
 	[KUBE_NODES] = node, [KUBE_NAMESPACES] = namespace, [KUBE_PODS] = pod,
 	[KUBE_SERVICES] = service, [KUBE_ENDPOINTS] = endpoints,
 	[KUBE_ENDPOINTSLICES] = endpointslice, [KUBE_INGRESSES] = ingress,
+	[KUBE_REPLICASETS] = owned, [KUBE_JOBS] = owned,
 };
 /* clang-format on */
 

@@ -38,6 +38,8 @@ enum kube_resource {
 	KUBE_ENDPOINTS,
 	KUBE_ENDPOINTSLICES,
 	KUBE_INGRESSES,
+	KUBE_REPLICASETS,
+	KUBE_JOBS,
 	KUBE_RESOURCES
 };
 
@@ -90,7 +92,8 @@ size_t kube_watch_size(const struct kube_watch *w);
 
 /*
  * Removes members that no role reads: managedFields, volumes, ... The table in trim.c says what is
- * kept. metadata keeps name, namespace, uid, resourceVersion, labels, annotations, ownerReferences.
+ * kept. metadata keeps name, namespace, uid, resourceVersion, ownerReferences, and of most
+ * resources labels and annotations.
  */
 void kube_object_trim(enum kube_resource r, json_t *object);
 

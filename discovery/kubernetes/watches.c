@@ -19,6 +19,8 @@ static const struct {
 	[KUBE_ENDPOINTS] = { "endpoints", "/api/v1", true },
 	[KUBE_ENDPOINTSLICES] = { "endpointslices", "/apis/discovery.k8s.io/v1", true },
 	[KUBE_INGRESSES] = { "ingresses", "/apis/networking.k8s.io/v1", true },
+	[KUBE_REPLICASETS] = { "replicasets", "/apis/apps/v1", true },
+	[KUBE_JOBS] = { "jobs", "/apis/batch/v1", true },
 };
 
 /* -------------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/quote.h"
+#include "base/yaml/problems.h"
 
 #define GROUPS_TEXT "target groups"
 
@@ -51,14 +52,69 @@ static bool group_eq(const struct target_group *a, const struct target_group *b)
 	return true;
 }
 
+void groups_begin(struct groups_cursor *c, const struct groups *g)
+{
+	c->path[0].set = g;
+	c->path[0].at = 0;
+	c->depth = 1;
+}
+
+const struct target_group *groups_next(struct groups_cursor *c)
+{
+	const struct groups *g;
+	size_t i;
+
+	while (c->depth) {
+		g = c->path[c->depth - 1].set;
+		i = c->path[c->depth - 1].at++;
+		if (!g->all.depth && i < g->n)
+			return &g->v[i];
+		if (!g->all.depth || i == g->parts_n) {
+			c->depth--;
+			continue;
+		}
+		assert(c->depth <= GROUPS_DEPTH_MAX);
+		c->path[c->depth].set = g->parts[i];
+		c->path[c->depth++].at = 0;
+	}
+	return NULL;
+}
+
+size_t groups_count(const struct groups *g)
+{
+	return g->all.depth ? g->all.groups : g->n;
+}
+
+/* Bundles whose parts have as many groups each: 1 equal, 0 not; -1: they have not. */
+static int bundles_eq(const struct groups *a, const struct groups *b)
+{
+	if (!a->all.depth || !b->all.depth || a->parts_n != b->parts_n)
+		return -1;
+	for (size_t i = 0; i < a->parts_n; i++)
+		if (groups_count(a->parts[i]) != groups_count(b->parts[i]))
+			return -1;
+	for (size_t i = 0; i < a->parts_n; i++)
+		if (!groups_eq(a->parts[i], b->parts[i]))
+			return 0;
+	return 1;
+}
+
 bool groups_eq(const struct groups *a, const struct groups *b)
 {
+	struct groups_cursor x, y;
+	const struct target_group *g;
+	int eq;
+
 	if (a == b)
 		return true;
-	if (a->n != b->n)
+	if (groups_count(a) != groups_count(b))
 		return false;
-	for (size_t i = 0; i < a->n; i++)
-		if (!group_eq(&a->v[i], &b->v[i]))
+	if ((eq = bundles_eq(a, b)) >= 0)
+		return eq;
+	groups_begin(&x, a);
+	groups_begin(&y, b);
+	while ((g = groups_next(&x)))
+		if (!group_eq(g, groups_next(&y)))
 			return false;
 	return true;
 }
@@ -89,6 +145,34 @@ enum err_code groups_join(
 		g->parts[g->parts_n++] = groups_ref(sets[i]);
 	}
 	assert(g->n == groups_n && g->parts_n <= n);
+	*out = g;
+	return ERR_OK;
+}
+
+enum err_code groups_bundle(
+	struct groups *const *sets, size_t n, struct groups **out, struct err *err)
+{
+	struct groups *g = groups_new(0);
+
+	if (!g)
+		return err_nomem(err, GROUPS_TEXT);
+	g->arena.block_max = 1;
+	g->parts = arena_alloc_raw(&g->arena, n, sizeof(struct groups *));
+	if (!g->parts) {
+		groups_unref(g);
+		return err_nomem(err, GROUPS_TEXT);
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (!sets[i] || !groups_count(sets[i]))
+			continue;
+		g->all.groups += groups_count(sets[i]);
+		g->all.targets += groups_targets(sets[i]);
+		if (g->all.depth < sets[i]->all.depth)
+			g->all.depth = sets[i]->all.depth;
+		g->parts[g->parts_n++] = groups_ref(sets[i]);
+	}
+	g->all.depth++;
+	assert(g->all.depth <= GROUPS_DEPTH_MAX);
 	*out = g;
 	return ERR_OK;
 }
@@ -172,7 +256,7 @@ enum err_code groups_pack(
 
 size_t groups_targets(const struct groups *g)
 {
-	size_t n = 0;
+	size_t n = g->all.targets;
 
 	for (size_t i = 0; i < g->n; i++)
 		n += g->v[i].targets_n;
@@ -264,20 +348,28 @@ static const struct yaml_field group_fields[] = {
 };
 /* clang-format on */
 
+/* Pyroscope's, in its static-configs and files of targets. */
+static const struct yaml_foreign group_foreign[] = {
+	{ "application", YAML_FOREIGN_HINT, "write it as a label, service_name" },
+	{ "spy-name", YAML_FOREIGN_HARMLESS, "profiles say themselves what made them" },
+	{ NULL },
+};
+
 static const struct yaml_schema group_schema = {
 	.name = "target group",
 	.size = sizeof(struct target_group),
 	.fields = group_fields,
 	.fields_n = sizeof(group_fields) / sizeof(group_fields[0]),
+	.foreign = (const struct yaml_foreign *const[]){ group_foreign, NULL },
 };
 
 enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
 	const char *source_prefix, struct target_group **out, size_t *out_n, struct err *err)
 {
+	size_t i = 0, before = yaml_errors(ctx);
 	const struct yaml_node *c;
 	struct target_group *v;
 	enum err_code rc;
-	size_t i = 0;
 
 	*out = NULL;
 	*out_n = 0;
@@ -290,13 +382,17 @@ enum err_code target_groups_decode(struct yaml_ctx *ctx, const struct yaml_node 
 		return arena_fail(ctx->arena, GROUPS_TEXT, err);
 	for (c = n->child; c; c = c->next, i++) {
 		if (yaml_is_null(c))
-			return yaml_err(c, err, ERR_INVALID, "empty or null target group");
-		if ((rc = yaml_decode(ctx, &group_schema, c, &v[i], err)))
+			rc = yaml_err(c, err, ERR_INVALID, "empty or null target group");
+		else
+			rc = yaml_decode(ctx, &group_schema, c, &v[i], err);
+		if (rc && !yaml_goes_on(ctx, rc, err))
 			return rc;
 		v[i].source = str_of(arena_printf(ctx->arena, "%s%zu", source_prefix, i));
 		if (!v[i].source.ptr)
 			return arena_fail(ctx->arena, GROUPS_TEXT, err);
 	}
+	if ((rc = yaml_end(ctx, before, err)))
+		return rc;
 	*out = v;
 	*out_n = i;
 	return ERR_OK;

@@ -6,8 +6,8 @@
  * immutable, so discovery can give it to other threads.
  *
  * Ownership: a set is counted; groups_ref and groups_unref pair, and the last unref frees it (NULL
- * is fine). Groups and strings are in the set's arena, or in those of the sets that it was joined
- * from, which it holds. Threads:   immutable once delivered; the count is atomic. Source:
+ *            is fine). Groups and strings are in the set's arena, or in those of the sets that it
+ * was made of, which it holds. Threads:   immutable once delivered; the count is atomic. Source:
  * Prometheus's targetgroup.Group.
  */
 #ifndef DISCOVERY_SOURCES_GROUPS_H
@@ -28,11 +28,17 @@ struct target_group {
 struct groups {
 	atomic_uint refs;
 	struct arena arena;
-	struct target_group *v;
+	struct target_group *v; /* of a bundle: none, groups_next walks its parts */
 	size_t n;
-	struct groups **parts; /* held; of groups_join */
+	struct groups **parts; /* held; of groups_join and groups_bundle */
 	size_t parts_n;
+	struct { /* of a bundle */
+		size_t groups, targets;
+		unsigned depth; /* of bundles in it; 0: this is none */
+	} all;
 };
+
+#define GROUPS_DEPTH_MAX 4u /* of bundles in bundles */
 
 /* An empty set with one reference; NULL when out of memory. */
 struct groups *groups_new(size_t budget_bytes);
@@ -47,11 +53,29 @@ bool groups_eq(const struct groups *a, const struct groups *b);
  */
 MUST_CHECK enum err_code groups_join(
 	struct groups *const *sets, size_t n, struct groups **out, struct err *err);
+/*
+ * The same without an array of all groups: a set that is made of large parts costs nothing for what
+ * is in them. A reader walks it with groups_next.
+ */
+MUST_CHECK enum err_code groups_bundle(
+	struct groups *const *sets, size_t n, struct groups **out, struct err *err);
 /* Copies groups into a new set, in one block of exactly the memory they need. */
 MUST_CHECK enum err_code groups_pack(
 	const struct target_group *v, size_t n, struct groups **out, struct err *err);
 
+size_t groups_count(const struct groups *g); /* number of groups */
 size_t groups_targets(const struct groups *g); /* number of targets in all groups */
+
+/* A walk over all groups of any set, in order. */
+struct groups_cursor {
+	struct {
+		const struct groups *set;
+		size_t at;
+	} path[GROUPS_DEPTH_MAX + 1];
+	unsigned depth; /* of path */
+};
+void groups_begin(struct groups_cursor *c, const struct groups *g);
+const struct target_group *groups_next(struct groups_cursor *c); /* NULL: no more */
 
 /* Sets the label name=value on each group. New arrays are in the arena. */
 MUST_CHECK enum err_code target_groups_label(struct arena *a, struct target_group *v, size_t n,

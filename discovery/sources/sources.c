@@ -97,11 +97,11 @@ static void set_failing(struct source *s, bool failing)
 
 static void replace_set(struct source *s, struct groups *set)
 {
-	double t = set ? (double)groups_targets(set) : 0, n = set ? (double)set->n : 0;
+	double t = set ? (double)groups_targets(set) : 0, n = set ? (double)groups_count(set) : 0;
 
 	if (s->set) {
 		t -= (double)groups_targets(s->set);
-		n -= (double)s->set->n;
+		n -= (double)groups_count(s->set);
 	}
 	metric_add(&targets, s->ops->kind, t);
 	metric_add(&groups_given, s->ops->kind, n);

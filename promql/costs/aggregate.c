@@ -115,20 +115,6 @@ static enum err_code make_buckets(struct aggregation *x, struct err *err)
 	return rc;
 }
 
-/* Neumaier's sum: the rounding error of each addition is kept apart. */
-static void add_exactly(struct bucket *b, double v)
-{
-	double t = b->value + v;
-
-	if (isinf(t))
-		b->rest = 0;
-	else if (fabs(b->value) >= fabs(v))
-		b->rest += (b->value - t) + v;
-	else
-		b->rest += (v - t) + b->value;
-	b->value = t;
-}
-
 /* A mean that does not overflow if the sum would. */
 static void add_to_mean(struct bucket *b, double v)
 {
@@ -139,13 +125,14 @@ static void add_to_mean(struct bucket *b, double v)
 	b->mean += v / n - b->mean / n;
 }
 
-/* Welford's; of one value it is 0, whatever the value. */
+/* Welford's. */
 static void add_deviation(struct bucket *b, double v)
 {
 	double delta = v - b->mean;
 
 	if (b->n == 0) {
 		b->mean = v;
+		b->deviation = isfinite(v) ? 0 : NAN;
 		return;
 	}
 	b->mean += delta / (double)(b->n + 1);
@@ -157,10 +144,10 @@ static void add_value(enum function_id fn, struct bucket *b, double v)
 	switch (fn) {
 	case FN_AVG:
 		add_to_mean(b, v);
-		add_exactly(b, v);
+		add_exactly(v, &b->value, &b->rest);
 		break;
 	case FN_SUM:
-		add_exactly(b, v);
+		add_exactly(v, &b->value, &b->rest);
 		break;
 	case FN_STDDEV:
 	case FN_STDVAR:
@@ -342,19 +329,60 @@ static int by_value(const void *a, const void *b)
 	return l->index < r->index ? -1 : 1;
 }
 
+/* k as a number of elements. */
+static enum err_code check_k(struct aggregation *x, const struct expr *e, double k, struct err *err)
+{
+	char digits[32];
+
+	if (isnan(k))
+		return eval_fault(x->ev, e, err, ERR_INVALID, "Parameter value is NaN");
+	snprintf(digits, sizeof(digits), "%g", k);
+	if (k >= 0x1p63 || k < -0x1p63)
+		return eval_fault(x->ev, e, err, ERR_INVALID, "Scalar value %s overflows int64",
+			isinf(k) ? (k > 0 ? "+Inf" : "-Inf") : digits);
+	return ERR_OK;
+}
+
+/* A series is at the same place between 0 and 1 each time. */
+static double place_of(struct labels metric)
+{
+	return (double)(labels_hash(metric) >> 11) * 0x1p-53;
+}
+
+/* The first k of each group, or the part of all that the ratio says. */
+static enum err_code limit(
+	struct aggregation *x, const struct expr *e, double arg, struct value *out, struct err *err)
+{
+	bool by_ratio = x->call->fn->id == FN_LIMIT_RATIO;
+	enum err_code rc;
+
+	if (isnan(arg) && by_ratio)
+		return eval_fault(x->ev, e, err, ERR_INVALID, "Ratio value is NaN");
+	if (!by_ratio && (rc = check_k(x, e, arg, err)))
+		return rc;
+	if (!(out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1)))
+		return eval_nomem(x->ev, err);
+	for (size_t i = 0; i < x->in->n; i++) {
+		struct bucket *b = &x->buckets[x->bucket_of[i]];
+		double place = place_of(x->in->costs[i].metric);
+
+		if (by_ratio ? (arg >= 0 ? place < arg : place >= 1 + arg) : (double)b->n < floor(arg)) {
+			out->costs[out->n++] = x->in->costs[i];
+			b->n++;
+		}
+	}
+	return ERR_OK;
+}
+
 static enum err_code choose(
 	struct aggregation *x, const struct expr *e, double k, struct value *out, struct err *err)
 {
 	struct ranked *order = arena_array(x->ev->arena, struct ranked, x->in->n + 1);
+	enum err_code rc = check_k(x, e, k, err);
 	size_t in_bucket = 0;
-	char digits[32];
 
-	snprintf(digits, sizeof(digits), "%g", k);
-	if (isnan(k) || k >= 0x1p63 || k < -0x1p63)
-		return eval_fault(x->ev, e, err, ERR_INVALID, "Scalar value %s overflows int64",
-			isnan(k)     ? "NaN" :
-				isinf(k) ? (k > 0 ? "+Inf" : "-Inf") :
-						   digits);
+	if (rc)
+		return rc;
 	out->costs = arena_array(x->ev->arena, struct cost, x->in->n + 1);
 	if (!order || !out->costs)
 		return eval_nomem(x->ev, err);
@@ -390,6 +418,8 @@ enum err_code costs_aggregate(struct eval *ev, const struct expr *e, const struc
 		return rc;
 	if (fn == FN_TOPK || fn == FN_BOTTOMK)
 		rc = choose(&x, e, arg->scalar, &result, err);
+	else if (fn == FN_LIMITK || fn == FN_LIMIT_RATIO)
+		rc = limit(&x, e, arg->scalar, &result, err);
 	else if (fn == FN_QUANTILE)
 		rc = quantiles(&x, arg->scalar, &result, err);
 	else

@@ -57,11 +57,8 @@ static bool apply(enum binary_op op, double l, double r, double *out)
 	return false;
 }
 
-/* atan2 keeps it, as Prometheus 2.42 has it. */
 static bool drops_name(const struct binary *b)
 {
-	if (b->op == OP_ATAN2)
-		return false;
 	return !binary_op_is_comparison(b->op) || b->returns_bool;
 }
 
@@ -174,8 +171,8 @@ static enum err_code many_to_many(struct matching *x, struct labels key, struct 
 	enum err_code rc;
 
 	print_metric(&group, key);
-	print_metric(&one, b); /* the later first, as Prometheus has it */
-	print_metric(&two, a);
+	print_metric(&one, a);
+	print_metric(&two, b);
 	rc = eval_fault(x->ev, x->e, err, ERR_INVALID,
 		"found duplicate series for the match group " STR_FMT " on the %s hand-side of the "
 		"operation: [" STR_FMT ", " STR_FMT "];many-to-many matching not allowed: matching "
@@ -242,6 +239,14 @@ static enum err_code match_element(struct matching *x, const struct cost *many,
 	uint32_t at;
 	double v;
 
+	if (b->card == CARD_ONE_TO_ONE) {
+		/* seen is by the number of the key: its partner may be taken once, kept or not */
+		if (seen->first[key])
+			return eval_fault(x->ev, x->e, err, ERR_INVALID,
+				"multiple matches for labels: "
+				"many-to-one matching must be explicit (group_left/group_right)");
+		seen->first[key] = 1;
+	}
 	keep = apply(b->op, swap ? one->value : many->value, swap ? many->value : one->value, &v);
 	if (b->returns_bool)
 		v = keep;
@@ -249,14 +254,7 @@ static enum err_code match_element(struct matching *x, const struct cost *many,
 		return ERR_OK;
 	if ((rc = result_metric(x, many->metric, one->metric, &c.metric, err)))
 		return rc;
-	if (b->card == CARD_ONE_TO_ONE) {
-		/* seen is by the number of the key: its partner may be taken once */
-		if (seen->first[key])
-			return eval_fault(x->ev, x->e, err, ERR_INVALID,
-				"multiple matches for labels: "
-				"many-to-one matching must be explicit (group_left/group_right)");
-		seen->first[key] = 1;
-	} else {
+	if (b->card != CARD_ONE_TO_ONE) {
 		rc = index_add(x, seen, c.metric, 0, &at, &added, err);
 		if (rc)
 			return rc;

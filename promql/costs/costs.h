@@ -8,6 +8,7 @@
 #ifndef PROMQL_COSTS_COSTS_H
 #define PROMQL_COSTS_COSTS_H
 
+#include "promql/syntax/functions.h"
 #include "promql/value/evaluation.h"
 
 /* ---- aggregate.c ---- */
@@ -36,10 +37,41 @@ MUST_CHECK enum err_code costs_negated(
 	struct eval *ev, const struct value *in, struct value *out, struct err *err);
 MUST_CHECK enum err_code costs_sorted(
 	struct eval *ev, const struct value *in, bool descending, struct value *out, struct err *err);
+/* labels: of args[1..n), strings. */
+MUST_CHECK enum err_code costs_sorted_by_label(struct eval *ev, const struct expr *e,
+	const struct value *args, struct value *out, struct err *err);
+/* Go's math.Max and math.Min: an infinity on their side wins over NaN. */
+double greater_of(double a, double b);
+double smaller_of(double a, double b);
 /* The q-quantile of v[0..n), which it sorts; n > 0. */
 double quantile_of(double q, double *v, size_t n);
 /* Prometheus's error if two elements have the same labels. */
 MUST_CHECK enum err_code costs_distinct(const struct cost *v, size_t n, struct err *err);
+
+/* ---- over_time.c, rates.c ---- */
+
+/* Numbers in time: the values of a series in a window. */
+struct samples {
+	const int64_t *ts;
+	const double *v;
+	size_t n; /* not 0 */
+	int64_t min_ns, max_ns; /* the window: (min, max] */
+	int64_t t_ns; /* of evaluation */
+	double args[2]; /* further arguments of the function */
+	double *room; /* for n values */
+};
+/* False: so few samples have no such value. */
+typedef bool (*samples_fn)(const struct samples *s, double *out);
+/* NULL: the function is not over a window of numbers. */
+samples_fn samples_function(enum function_id fn);
+samples_fn samples_rate(enum function_id fn); /* those of rates.c; for samples_function */
+/* Neumaier's sum: what an addition loses is kept in *rest. */
+void add_exactly(double v, double *sum, double *rest);
+
+/* ---- date.c ---- */
+
+/* year() and its like, of a time in seconds. */
+double date_part(enum function_id fn, double seconds);
 
 /* ---- label_functions.c ---- */
 

@@ -1,7 +1,7 @@
 /*
- * Functions of costs that use only values, not labels.
+ * Functions of costs: of the value of each, and their order.
  *
- * Source: Prometheus 2.42, promql/functions.go, for what NaN and Inf do.
+ * Source: Prometheus 3, promql/functions.go, for what NaN and Inf do.
  */
 #include "promql/costs/costs.h"
 
@@ -39,8 +39,7 @@ enum err_code costs_distinct(const struct cost *v, size_t n, struct err *err)
 
 /* ---- each by itself ---- */
 
-/* Go's math.Max and math.Min: an infinity on their side wins over NaN. */
-static double greater(double a, double b)
+double greater_of(double a, double b)
 {
 	if (isinf(a) || isinf(b))
 		return (isinf(a) && a > 0) || (isinf(b) && b > 0) ? INFINITY : isinf(a) ? b : a;
@@ -49,9 +48,9 @@ static double greater(double a, double b)
 	return a > b ? a : b;
 }
 
-static double smaller(double a, double b)
+double smaller_of(double a, double b)
 {
-	return -greater(-a, -b);
+	return -greater_of(-a, -b);
 }
 
 static double rounded(double v, const double *to)
@@ -66,37 +65,57 @@ static double sign(double v)
 	return v < 0 ? -1 : v > 0 ? 1 : v;
 }
 
+static double degrees(double v)
+{
+	return v * (180 / M_PI);
+}
+
+static double radians(double v)
+{
+	return v * (M_PI / 180);
+}
+
+static double (*const of_one[FUNCTIONS])(double v) = {
+	[FN_ABS] = fabs,
+	[FN_CEIL] = ceil,
+	[FN_FLOOR] = floor,
+	[FN_SGN] = sign,
+	[FN_SQRT] = sqrt,
+	[FN_EXP] = exp,
+	[FN_LN] = log,
+	[FN_LOG2] = log2,
+	[FN_LOG10] = log10,
+	[FN_SIN] = sin,
+	[FN_COS] = cos,
+	[FN_TAN] = tan,
+	[FN_ASIN] = asin,
+	[FN_ACOS] = acos,
+	[FN_ATAN] = atan,
+	[FN_SINH] = sinh,
+	[FN_COSH] = cosh,
+	[FN_TANH] = tanh,
+	[FN_ASINH] = asinh,
+	[FN_ACOSH] = acosh,
+	[FN_ATANH] = atanh,
+	[FN_DEG] = degrees,
+	[FN_RAD] = radians,
+};
+
 static double apply(enum function_id fn, double v, const double *args)
 {
 	switch (fn) {
-	case FN_ABS:
-		return fabs(v);
-	case FN_CEIL:
-		return ceil(v);
-	case FN_FLOOR:
-		return floor(v);
-	case FN_SGN:
-		return sign(v);
-	case FN_SQRT:
-		return sqrt(v);
-	case FN_EXP:
-		return exp(v);
-	case FN_LN:
-		return log(v);
-	case FN_LOG2:
-		return log2(v);
-	case FN_LOG10:
-		return log10(v);
+	case FUNCTIONS: /* the sign */
+		return -v;
 	case FN_ROUND:
 		return rounded(v, args);
 	case FN_CLAMP:
-		return greater(args[0], smaller(args[1], v));
+		return greater_of(args[0], smaller_of(args[1], v));
 	case FN_CLAMP_MIN:
-		return greater(args[0], v);
+		return greater_of(args[0], v);
 	case FN_CLAMP_MAX:
-		return smaller(args[0], v);
+		return smaller_of(args[0], v);
 	default:
-		return -v;
+		return of_one[fn] ? of_one[fn](v) : date_part(fn, v);
 	}
 }
 
@@ -186,6 +205,77 @@ enum err_code costs_sorted(
 	return ERR_OK;
 }
 
+/* A run of digits or of other bytes off the front. */
+static struct str next_run(struct str *s, bool *digits)
+{
+	struct str run = { s->ptr, 0 };
+
+	*digits = s->len && s->ptr[0] >= '0' && s->ptr[0] <= '9';
+	while (run.len < s->len && (s->ptr[run.len] >= '0' && s->ptr[run.len] <= '9') == *digits)
+		run.len++;
+	*s = (struct str){ s->ptr + run.len, s->len - run.len };
+	return run;
+}
+
+static int compare_runs(struct str a, struct str b, bool digits)
+{
+	while (digits && a.len && a.ptr[0] == '0')
+		a = (struct str){ a.ptr + 1, a.len - 1 };
+	while (digits && b.len && b.ptr[0] == '0')
+		b = (struct str){ b.ptr + 1, b.len - 1 };
+	if (digits && a.len != b.len)
+		return a.len < b.len ? -1 : 1;
+	return str_cmp(a, b);
+}
+
+/* Numbers in texts by value: pod-2 is before pod-10. */
+static int compare_texts(struct str a, struct str b)
+{
+	while (a.len && b.len) {
+		bool a_digits, b_digits;
+		struct str x = next_run(&a, &a_digits), y = next_run(&b, &b_digits);
+		int c = compare_runs(x, y, a_digits && b_digits);
+
+		if (c)
+			return c;
+	}
+	return a.len ? 1 : b.len ? -1 : 0;
+}
+
+struct by_label {
+	const struct value *names;
+	size_t n;
+	int sign;
+};
+
+static int compare_by_label(const void *l, const void *r, void *ctx)
+{
+	const struct cost *a = l, *b = r;
+	const struct by_label *by = ctx;
+	int c = 0;
+
+	for (size_t i = 0; i < by->n && !c; i++)
+		c = compare_texts(
+			labels_get(a->metric, by->names[i].string), labels_get(b->metric, by->names[i].string));
+	return by->sign * (c ? c : labels_cmp(a->metric, b->metric));
+}
+
+enum err_code costs_sorted_by_label(struct eval *ev, const struct expr *e, const struct value *args,
+	struct value *out, struct err *err)
+{
+	struct by_label by = { args + 1, e->call.args_n - 1,
+		e->call.fn->id == FN_SORT_BY_LABEL_DESC ? -1 : 1 };
+	struct cost *costs = arena_array(ev->arena, struct cost, args[0].n + 1);
+
+	if (!costs)
+		return eval_nomem(ev, err);
+	if (args[0].n)
+		memcpy(costs, args[0].costs, args[0].n * sizeof(*costs));
+	qsort_r(costs, args[0].n, sizeof(*costs), compare_by_label, &by);
+	*out = (struct value){ .type = VALUE_COSTS, .costs = costs, .n = args[0].n };
+	return ERR_OK;
+}
+
 /* ---- quantiles ---- */
 
 /* NaN first. */
@@ -213,5 +303,7 @@ double quantile_of(double q, double *v, size_t n)
 	lower = (size_t)floor(rank);
 	upper = lower + 1 < n ? lower + 1 : n - 1;
 	weight = rank - floor(rank);
+	if (weight == 0) /* the other one may be infinite */
+		return v[lower];
 	return v[lower] * (1 - weight) + v[upper] * weight;
 }

@@ -58,6 +58,12 @@ static void watch(void *ctx)
 	mutex_unlock(&e->lock);
 }
 
+void engine_set_subquery_step(struct engine *e, int64_t step_ns)
+{
+	if (step_ns > 0)
+		atomic_store_explicit(&e->subquery_step_ns, step_ns, memory_order_relaxed);
+}
+
 void engine_memory(struct engine *e, size_t *used_bytes, size_t *max_bytes)
 {
 	struct memory_pool_state s = { 0 };
@@ -95,6 +101,7 @@ enum err_code engine_open(const struct engine_options *o, struct engine **out, s
 		e->o.samples_max = SAMPLES_DEFAULT;
 	if (e->o.memory_bytes_max == 0)
 		e->o.memory_bytes_max = MEMORY_DEFAULT;
+	engine_set_subquery_step(e, o->subquery_step_ns ? o->subquery_step_ns : NS_PER_MIN);
 	mutex_init(&e->lock);
 	cond_init(&e->changed);
 	if (e->o.threads_max == 0)

@@ -34,11 +34,15 @@ struct engine_options {
 	int64_t rate_groups_ns;
 	size_t memory_bytes_max; /* --query.max-memory: per query, default 1 GiB */
 	size_t memory_total_max; /* --query.max-memory-total: all together; 0: no limit */
+	int64_t subquery_step_ns; /* of [1h:]; 0: a minute */
 };
 
 MUST_CHECK enum err_code engine_open(
 	const struct engine_options *o, struct engine **out, struct err *err);
 void engine_close(struct engine *e); /* cancels what runs, waits for it */
+
+/* Queries that begin from now on: global.evaluation_interval changes at a reload. Any thread. */
+void engine_set_subquery_step(struct engine *e, int64_t step_ns);
 
 /* Memory that all queries use now, and may use together (0: no limit). */
 void engine_memory(struct engine *e, size_t *used_bytes, size_t *max_bytes);

@@ -42,8 +42,14 @@ struct engine {
 	unsigned running;
 	size_t untrimmed_bytes; /* what queries used that ended since the heap was trimmed */
 	atomic_bool closing; /* set under the lock, read anywhere */
+	atomic_int_least64_t subquery_step_ns;
 	struct thread watcher;
 };
+
+static inline int64_t engine_subquery_step(const struct engine *e)
+{
+	return atomic_load_explicit(&e->subquery_step_ns, memory_order_relaxed);
+}
 
 /* ---- steps.c ---- */
 

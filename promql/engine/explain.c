@@ -15,6 +15,7 @@ static const char *kind_name(const struct expr *e)
 	static const char *const names[] = { [EXPR_NUMBER] = "number",
 		[EXPR_STRING] = "string",
 		[EXPR_SELECTOR] = "selector",
+		[EXPR_SUBQUERY] = "subquery",
 		[EXPR_UNARY] = "unary",
 		[EXPR_BINARY] = "binary",
 		[EXPR_CALL] = "call",
@@ -56,6 +57,9 @@ static void children_of(const struct expr *e, struct children *c)
 	case EXPR_UNARY:
 		c->pair[c->n++] = e->unary.arg;
 		break;
+	case EXPR_SUBQUERY:
+		c->pair[c->n++] = e->subquery.arg;
+		break;
 	case EXPR_BINARY:
 		c->pair[c->n++] = e->binary.lhs;
 		c->pair[c->n++] = e->binary.rhs;
@@ -80,9 +84,17 @@ static const struct plan_node *node_of(const struct query_plan *p, const struct 
 	return n;
 }
 
-static bool reads(const struct plan_read *r, const struct expr *e)
+/* scope: the subquery that e is in. */
+static bool reads(const struct plan_read *r, const struct expr *e, const struct expr *scope)
 {
-	return e->kind == EXPR_SELECTOR && e->types != VALUE_FRAMES && expr_eq(r->expr, e);
+	return e->kind == EXPR_SELECTOR && e->types != VALUE_FRAMES && r->scope == scope &&
+		expr_eq(r->expr, e);
+}
+
+/* Of what is below e. */
+static const struct expr *scope_below(const struct expr *e, const struct expr *scope)
+{
+	return e->kind == EXPR_SUBQUERY ? e : scope;
 }
 
 /* Each distinct one: types of the columns that are read. */
@@ -233,7 +245,8 @@ static void json_read(struct json *j, const struct query_plan *p, const struct p
 	json_object_end(j);
 }
 
-static void json_expr(struct json *j, const struct query_plan *p, const struct expr *e)
+static void json_expr(
+	struct json *j, const struct query_plan *p, const struct expr *e, const struct expr *scope)
 {
 	const struct plan_node *node = node_of(p, expr_strip(e));
 	struct buf text = { 0 };
@@ -260,7 +273,7 @@ static void json_expr(struct json *j, const struct query_plan *p, const struct e
 		json_key(j, "reads");
 		json_array(j);
 		for (const struct plan_read *r = p->reads; r; r = r->next)
-			if (reads(r, e))
+			if (reads(r, e, scope))
 				json_read(j, p, r);
 		json_array_end(j);
 	}
@@ -269,7 +282,7 @@ static void json_expr(struct json *j, const struct query_plan *p, const struct e
 		json_key(j, "children");
 		json_array(j);
 		for (size_t i = 0; i < c.n; i++)
-			json_expr(j, p, c.v[i]);
+			json_expr(j, p, c.v[i], scope_below(e, scope));
 		json_array_end(j);
 	}
 	json_object_end(j);
@@ -281,7 +294,7 @@ void plan_json(struct json *j, const struct parsed *q, const struct query_plan *
 
 	json_object(j);
 	json_key(j, "tree");
-	json_expr(j, p, q->root);
+	json_expr(j, p, q->root, NULL);
 	json_key(j, "estimate");
 	json_estimate(j, &p->all);
 	json_key(j, "seriesSteps");
@@ -373,14 +386,14 @@ static void print_read(
 		(unsigned long long)r->samples, (double)r->took_ns / 1e9);
 }
 
-static void print_expr(
-	struct buf *out, const struct query_plan *p, const struct expr *e, unsigned depth)
+static void print_expr(struct buf *out, const struct query_plan *p, const struct expr *e,
+	const struct expr *scope, unsigned depth)
 {
 	const struct plan_node *node = node_of(p, e);
 	struct children c;
 
 	if (e->kind == EXPR_PAREN) {
-		print_expr(out, p, e->paren, depth);
+		print_expr(out, p, e->paren, scope, depth);
 		return;
 	}
 	indent(out, depth);
@@ -392,18 +405,18 @@ static void print_expr(
 			out, ", %llu times, %.3f s", (unsigned long long)node->n, (double)node->took_ns / 1e9);
 	buf_add_char(out, '\n');
 	for (const struct plan_read *r = p->reads; r; r = r->next)
-		if (reads(r, e))
+		if (reads(r, e, scope))
 			print_read(out, p, r, depth + 1);
 	children_of(e, &c);
 	for (size_t i = 0; i < c.n; i++)
-		print_expr(out, p, c.v[i], depth + 1);
+		print_expr(out, p, c.v[i], scope_below(e, scope), depth + 1);
 }
 
 void plan_print(struct buf *out, const struct parsed *q, const struct query_plan *p)
 {
 	struct err refused;
 
-	print_expr(out, p, q->root, 0);
+	print_expr(out, p, q->root, NULL, 0);
 	buf_printf(out, "all: about %llu samples of %llu, %llu bytes",
 		(unsigned long long)p->all.samples, (unsigned long long)p->samples_max,
 		(unsigned long long)p->all.bytes);

@@ -9,35 +9,68 @@
 #include "promql/eval.h"
 #include "promql/numeric.h"
 #include "promql/over_time.h"
+#include "promql/subquery.h"
 #include "promql/unit.h"
 
 METRIC_COUNTER(samples_total, "epimetheus_query_samples_total", "Samples read by queries.", NULL);
 
 /* ---- the span of the query ---- */
 
-/* False: nowhere. */
-static bool window_of(const struct eval *ev, const struct parsed *parsed, int64_t first,
-	int64_t last, struct time_window *all)
+struct span_walk {
+	struct time_window all;
+	bool any; /* selector was met */
+};
+
+static void add_window(struct span_walk *w, struct eval *ev, const struct selector *s)
 {
-	bool any = false;
+	bool steps = ev->mode == EVAL_RANGE;
+	struct time_window a = selector_window(ev, s, steps ? ev->first_ns : ev->t_ns);
+	struct time_window b = selector_window(ev, s, steps ? ev->last_ns : ev->t_ns);
+	struct time_window first = numeric_window(ev, s, steps ? ev->first_ns : ev->t_ns);
+	struct time_window last = numeric_window_read(ev, s, steps ? ev->last_ns : ev->t_ns);
 
-	for (const struct expr *e = parsed->selectors; e; e = e->selector.next) {
-		struct time_window a, b, numbers;
+	rate_span(s, &a, &b);
+	a.min_ns = first.min_ns < a.min_ns ? first.min_ns : a.min_ns;
+	b.max_ns = last.max_ns > b.max_ns ? last.max_ns : b.max_ns;
+	if (!w->any || a.min_ns < w->all.min_ns)
+		w->all.min_ns = a.min_ns;
+	if (!w->any || b.max_ns > w->all.max_ns)
+		w->all.max_ns = b.max_ns;
+	w->any = true;
+}
 
-		if (e->types == VALUE_FRAMES)
-			continue;
-		a = selector_window(ev, &e->selector, first);
-		b = selector_window(ev, &e->selector, last);
-		rate_span(&e->selector, &a, &b);
-		numbers = numeric_window(ev, &e->selector, first);
-		a.min_ns = numbers.min_ns < a.min_ns ? numbers.min_ns : a.min_ns;
-		if (!any || a.min_ns < all->min_ns)
-			all->min_ns = a.min_ns;
-		if (!any || b.max_ns > all->max_ns)
-			all->max_ns = b.max_ns;
-		any = true;
+/* Adds the windows of the selectors of e, evaluated at all steps of ev. */
+static enum err_code add_windows(
+	struct span_walk *w, struct eval *ev, const struct expr *e, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+	struct eval in;
+
+	switch (e->kind) {
+	case EXPR_SELECTOR:
+		if (e->types != VALUE_FRAMES)
+			add_window(w, ev, &e->selector);
+		return ERR_OK;
+	case EXPR_SUBQUERY:
+		if ((rc = subquery_scope(ev, e, &in, err)))
+			return rc;
+		return add_windows(w, &in, e->subquery.arg, err);
+	case EXPR_PAREN:
+		return add_windows(w, ev, e->paren, err);
+	case EXPR_UNARY:
+		return add_windows(w, ev, e->unary.arg, err);
+	case EXPR_BINARY:
+		rc = add_windows(w, ev, e->binary.lhs, err);
+		return rc ? rc : add_windows(w, ev, e->binary.rhs, err);
+	case EXPR_CALL:
+		for (size_t i = 0; i < e->call.args_n && !rc; i++)
+			rc = add_windows(w, ev, e->call.args[i], err);
+		return rc;
+	case EXPR_NUMBER:
+	case EXPR_STRING:
+		break;
 	}
-	return any;
+	return ERR_OK;
 }
 
 /* ---- one time ---- */
@@ -82,8 +115,7 @@ static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err 
 		r->scrape = scrape;
 		return ERR_OK;
 	}
-	rc = q->o.totals ? eval_totals(ev, q->parsed->root, &v, err) :
-					   eval_expr(ev, q->parsed->root, &v, err);
+	rc = q->o.totals ? eval_totals(ev, q->parsed->root, &v, err) : eval_root(ev, &v, err);
 	if (rc)
 		return rc;
 	r->n = v.n;
@@ -96,6 +128,10 @@ static enum err_code evaluate_once(struct query *q, struct eval *ev, struct err 
 	} else if (v.type == VALUE_TABLE) {
 		r->type = RESULT_TOP;
 		r->tops = v.tops;
+	} else if (v.type == VALUE_RANGE) {
+		r->type = RESULT_MATRIX;
+		r->matrix = v.series;
+		truncate(q, q->o.limit);
 	} else if (v.type & VALUE_PROFILES) {
 		r->type = RESULT_PROFILES;
 		r->profiles = v.profiles;
@@ -197,11 +233,13 @@ static enum err_code evaluate_range(struct query *q, struct eval *ev, struct err
 	struct result *r = &q->result;
 	enum err_code rc;
 
-	if (q->parsed->root->types & (VALUE_STRING | VALUE_TABLE))
+	if (q->parsed->root->types & (VALUE_STRING | VALUE_TABLE | VALUE_RANGE))
 		return err_set(err, ERR_INVALID,
 			"invalid expression type \"%s\" for range query, must be "
 			"scalar, costs or profiles",
-			q->parsed->root->types & VALUE_STRING ? "string" : "table");
+			q->parsed->root->types & VALUE_STRING    ? "string" :
+				q->parsed->root->types & VALUE_TABLE ? "table" :
+													   "range of costs");
 	r->type = RESULT_MATRIX;
 	rc = evaluate_steps(ev, &r->matrix, &r->n, err);
 	truncate(q, q->o.limit);
@@ -230,7 +268,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 {
 	const struct query_options *o = &q->o;
 	const struct engine_options *limits = &q->engine->o;
-	struct time_window all = { 0 };
+	struct span_walk span = { 0 };
 	struct eval ev = {
 		.query = q->parsed,
 		.arena = &q->arena,
@@ -242,6 +280,9 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		.start_ns = o->t_ns,
 		.end_ns = o->t_ns,
 		.step_ns = o->step_ns,
+		.query_step_ns = o->step_ns,
+		.steps = 1,
+		.subquery_step_ns = engine_subquery_step(q->engine),
 		.lookback_ns = limits->lookback_ns,
 		.samples_max = limits->samples_max,
 		.rate_groups_ns = limits->rate_groups_ns,
@@ -259,9 +300,15 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		ev.start_ns = o->start_ns;
 		ev.end_ns = o->end_ns;
 	}
-	if (window_of(&ev, q->parsed, ev.mode == EVAL_RANGE ? ev.start_ns : ev.t_ns,
-			ev.mode == EVAL_RANGE ? ev.end_ns : ev.t_ns, &all) &&
-		(rc = db_querier_open(limits->db, all.min_ns, all.max_ns, &q->stop, &q->querier, err)))
+	if (ev.mode == EVAL_RANGE) {
+		ev.steps = (uint64_t)((ev.end_ns - ev.start_ns) / ev.step_ns) + 1;
+		ev.first_ns = ev.start_ns;
+		ev.last_ns = ev.start_ns + (int64_t)(ev.steps - 1) * ev.step_ns;
+	}
+	if ((rc = add_windows(&span, &ev, q->parsed->root, err)) ||
+		(span.any &&
+			(rc = db_querier_open(
+				 limits->db, span.all.min_ns, span.all.max_ns, &q->stop, &q->querier, err))))
 		return rc;
 	ev.querier = q->querier;
 	if ((rc = naming_open(limits->indexes, &q->arena, &q->naming, err)))
@@ -281,6 +328,7 @@ enum err_code query_evaluate(struct query *q, struct err *err)
 		rc = plan_and_evaluate(q, &ev, err);
 	close_forks(&ev);
 	numeric_release(&ev);
+	subquery_release(&ev);
 	metric_add(&samples_total, NULL, (double)ev.samples);
 	if (!rc &&
 		(q->result.type == RESULT_VECTOR || q->result.type == RESULT_MATRIX ||

@@ -367,14 +367,14 @@ static enum err_code do_waves(struct stepping *x, struct err *err)
 	return rc;
 }
 
-/* Numbers are kept in slices of time, so their steps are evaluated in order. */
+/* Numbers are kept in slices of time, answers of subqueries too: their steps are done in order. */
 static bool is_worth_it(const struct stepping *x)
 {
 	const struct eval *ev = x->ev;
 	uint64_t worth = ev->parallel_samples ? ev->parallel_samples : GATHER_WORTH_DEFAULT;
 
 	return ev->forks && workers_threads(ev->workers) > 1 && x->n - x->at >= STEPS_MIN &&
-		!ev->plan->partial && !numeric_any(ev) &&
+		!ev->plan->partial && !numeric_any(ev) && !ev->subqueries &&
 		(ev->plan->all.samples >= worth || ev->plan->visits >= worth);
 }
 

@@ -23,25 +23,12 @@ static const struct yaml_node *at_name(const struct yaml_node *n, struct str nam
 	return n;
 }
 
-/* [a-zA-Z_:][a-zA-Z0-9_:]*, as the grammar of selectors allows */
-static bool is_series_name(struct str s)
-{
-	for (size_t i = 0; i < s.len; i++) {
-		char c = s.ptr[i], lower = c | 0x20;
-
-		if (!((lower >= 'a' && lower <= 'z') || c == '_' || c == ':' ||
-				(i && c >= '0' && c <= '9')))
-			return false;
-	}
-	return s.len > 0;
-}
-
 enum err_code rule_labels_check(const struct yaml_node *n, struct labels ls, struct err *err)
 {
 	for (size_t i = 0; i < ls.n; i++) {
 		struct str name = ls.v[i].name;
 
-		if (!label_name_valid(name) || str_is(name, LABEL_NAME))
+		if (!any_name_valid(name) || str_is(name, LABEL_NAME))
 			return yaml_err(
 				at_name(n, name), err, ERR_INVALID, "invalid label name: " STR_FMT, STR_ARG(name));
 		if (!label_value_valid(ls.v[i].value))
@@ -72,9 +59,13 @@ static enum err_code check_fields(
 		if (f->keep_firing_for_ns)
 			return yaml_err(at(n, "keep_firing_for"), err, ERR_INVALID,
 				"invalid field 'keep_firing_for' in recording rule");
-		if (!is_series_name(f->record))
+		if (!any_name_valid(f->record))
 			return yaml_err(at(n, "record"), err, ERR_INVALID,
 				"invalid recording rule name: " STR_FMT, STR_ARG(f->record));
+		if (memchr(f->record.ptr, '{', f->record.len) || memchr(f->record.ptr, '}', f->record.len))
+			return yaml_err(at(n, "record"), err, ERR_INVALID,
+				"braces present in the recording rule name; should it be in expr?: " STR_FMT,
+				STR_ARG(f->record));
 	} else if (!label_value_valid(f->alert)) {
 		return yaml_err(
 			at(n, "alert"), err, ERR_INVALID, "invalid alert name: %s", QUOTED(f->alert));
@@ -82,7 +73,7 @@ static enum err_code check_fields(
 	if ((rc = rule_labels_check(at(n, "labels"), f->labels, err)))
 		return rc;
 	for (size_t i = 0; i < f->annotations.n; i++)
-		if (!label_name_valid(f->annotations.v[i].name))
+		if (!any_name_valid(f->annotations.v[i].name))
 			return yaml_err(at_name(at(n, "annotations"), f->annotations.v[i].name), err,
 				ERR_INVALID, "invalid annotation name: " STR_FMT,
 				STR_ARG(f->annotations.v[i].name));

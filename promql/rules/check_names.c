@@ -60,12 +60,16 @@ static enum err_code note(struct recordings *r, struct str name, unsigned types,
 	return ERR_OK;
 }
 
-static enum err_code parse(
-	struct arena *a, const struct rule *r, struct parsed **out, struct err *err)
+/* Typed as what is known of names says, unless that is wrong somewhere: this is told later. */
+static enum err_code parse(struct arena *a, const struct recordings *known, const struct rule *r,
+	struct parsed **out, struct err *err)
 {
+	struct check_names names = { .kind = kind_of, .ctx = known };
 	enum err_code rc = parse_query(a, r->expr, out, NULL, err);
 
-	return rc ? rc : check_query(*out, NULL, err);
+	if (rc || !check_query_names(*out, &names, NULL, NULL))
+		return rc;
+	return check_query(*out, NULL, err);
 }
 
 static enum err_code note_rule(struct recordings *to, const struct rule *r, struct err *err)
@@ -77,7 +81,7 @@ static enum err_code note_rule(struct recordings *to, const struct rule *r, stru
 	if (r->kind == RULE_ALERT)
 		return ERR_OK;
 	arena_init(&a, 0);
-	if (!(rc = parse(&a, r, &q, err)))
+	if (!(rc = parse(&a, to, r, &q, err)))
 		rc = note(to, r->name, q->root->types, err);
 	parsed_release(q);
 	arena_release(&a);
@@ -110,7 +114,7 @@ static enum err_code check_rule(
 	enum err_code rc;
 
 	arena_init(&a, 0);
-	if ((rc = parse(&a, r, &q, err)))
+	if ((rc = parse(&a, known, r, &q, err)))
 		goto out;
 	rc = check_query_names(q, &names, NULL, &why);
 	if (!rc && r->kind == RULE_ALERT && !(q->root->types & VALUE_COSTS))

@@ -297,6 +297,8 @@ void group_evaluate(struct group_state *g, int64_t t_ns)
 		rc = evaluate(&x, &err);
 		if (rc && atomic_load(&x.m->stop))
 			return; /* the server is closing: not the rule's fault */
+		if (!rc && !x.m->o.manual)
+			leftover_turn(x.m, x.r, x.t_ns, x.at_ns);
 		note(&x, rc, &err, clock_monotonic_ns() - start);
 	}
 	took = clock_monotonic_ns() - began;

@@ -165,6 +165,25 @@ static void show_groups(const struct group_state *v, size_t n)
 	}
 }
 
+static void log_duplicates(const struct rule_set *set)
+{
+	struct rule_duplicate *v;
+	struct buf text = { 0 };
+	struct arena a;
+	struct err err;
+	size_t n;
+
+	arena_init(&a, 0);
+	if (!rule_set_duplicates(set, &a, &v, &n, &err))
+		for (size_t i = 0; i < n; i++) {
+			buf_clear(&text);
+			rule_duplicate_print(&text, &v[i]);
+			log_warn("rules", "duplicate rule", LOG_STR("rule", buf_str(&text)));
+		}
+	buf_release(&text);
+	arena_release(&a);
+}
+
 enum err_code rule_manager_apply(
 	struct rule_manager *m, struct rule_set *set, struct labels external_labels, struct err *err)
 {
@@ -207,12 +226,16 @@ enum err_code rule_manager_apply(
 			made[i].due_ns = group_next_turn(made[i].group, now);
 	}
 	end_series(m, old, old_n);
+	if (!m->o.manual)
+		leftovers_apply(m, now / NS_PER_MS * NS_PER_MS);
 	show_groups(made, m->groups_n);
 	m->paused = false;
 	cond_broadcast(&m->changed);
 	mutex_unlock(&m->lock);
 	groups_free(old, old_n);
 	rule_set_unref(old_set);
+	if (!m->o.manual)
+		log_duplicates(set);
 	return ERR_OK;
 }
 
@@ -360,6 +383,7 @@ void rule_manager_close(struct rule_manager *m)
 	for (unsigned i = 0; m->workers && i < m->o.workers; i++)
 		thread_join(&m->workers[i]);
 	groups_free(m->groups, m->groups_n);
+	leftovers_release(&m->leftovers);
 	rule_set_unref(m->set);
 	arena_release(&m->arena);
 	arena_release(&m->own);

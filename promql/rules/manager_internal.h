@@ -36,6 +36,24 @@ struct rule_state {
 	struct buf last_error;
 	int64_t last_evaluation_ns, evaluation_ns;
 	bool restored; /* its state from before the restart was restored */
+	bool began; /* it was evaluated since the start; of the evaluating thread, and of apply */
+};
+
+/* A name that rules write: what is stored of it from before the start may have to be ended. */
+struct leftover {
+	struct str name; /* of a recorded series, or of an alert */
+	bool alert;
+	bool ended; /* or somebody is about to: no other thread touches it then */
+	size_t waiting; /* rules of the name that have not begun */
+	struct labels *claimed; /* series that its rules have written since the start */
+	size_t claimed_n, claimed_cap;
+};
+
+struct leftovers {
+	bool made; /* by the first apply */
+	struct arena arena;
+	struct leftover *v; /* ascending by alert and name; none once all are ended */
+	size_t n, open; /* open: not ended */
 };
 
 struct group_state {
@@ -62,6 +80,7 @@ struct rule_manager {
 	struct labels external_labels;
 	struct group_state *groups;
 	size_t groups_n;
+	struct leftovers leftovers;
 	unsigned running, readers; /* apply waits until nobody uses the groups */
 	bool paused, closing;
 	atomic_bool stop; /* ends queries */
@@ -101,6 +120,11 @@ MUST_CHECK enum err_code writing_add(struct writing *w, const char *name, struct
  */
 MUST_CHECK enum err_code writing_commit(
 	struct writing *w, struct seen_series *seen, int64_t t_ns, struct err *err);
+/* Adds a stale mark. The labels are the caller's until writing_flush. */
+MUST_CHECK enum err_code writing_end(
+	struct writing *w, struct labels labels, int64_t t_ns, struct err *err);
+/* Writes what was added, as it is. */
+MUST_CHECK enum err_code writing_flush(struct writing *w, struct err *err);
 /* Writes stale marks for all of `seen`. */
 MUST_CHECK enum err_code seen_end(
 	struct rule_manager *m, struct seen_series *seen, int64_t t_ns, struct err *err);
@@ -109,6 +133,14 @@ void seen_release(struct seen_series *s);
 /* Writes the result of a recording rule's query. *n: series written. */
 MUST_CHECK enum err_code record_result(struct rule_manager *m, struct rule_state *r,
 	struct query *q, int64_t t_ns, size_t *n, struct err *err);
+
+/* ---- leftover.c ---- */
+
+/* After a rule was evaluated at its turn of t_ns, and its result of at_ns was written. */
+void leftover_turn(struct rule_manager *m, struct rule_state *r, int64_t t_ns, int64_t at_ns);
+/* The manager has other groups, and their rules have taken over what they can. m->lock is held. */
+void leftovers_apply(struct rule_manager *m, int64_t t_ns);
+void leftovers_release(struct leftovers *l);
 
 /* ---- restore.c ---- */
 

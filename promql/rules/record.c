@@ -156,14 +156,18 @@ static enum err_code see(
 	return ERR_OK;
 }
 
-static enum err_code add_stale(
-	struct writing *w, struct labels labels, int64_t t_ns, struct err *err)
+enum err_code writing_end(struct writing *w, struct labels labels, int64_t t_ns, struct err *err)
 {
 	struct db_number n = {
 		.labels = labels, .ts_ns = t_ns, .value = number_of_bits(NUMBER_STALE_BITS)
 	};
 
 	return add(w, n, err);
+}
+
+enum err_code writing_flush(struct writing *w, struct err *err)
+{
+	return w->n ? append_numbers(w->manager, w->v, w->n, err) : ERR_OK;
 }
 
 enum err_code writing_commit(
@@ -187,10 +191,10 @@ enum err_code writing_commit(
 		while (i < written && labels_cmp(w->v[i].labels, seen->v[k]) < 0)
 			i++;
 		if (i == written || !labels_eq(w->v[i].labels, seen->v[k]))
-			rc = add_stale(w, seen->v[k], t_ns, err);
+			rc = writing_end(w, seen->v[k], t_ns, err);
 	}
-	if (!rc && w->n)
-		rc = append_numbers(w->manager, w->v, w->n, err);
+	if (!rc)
+		rc = writing_flush(w, err);
 	if (rc)
 		goto fail;
 	seen_release(seen);
@@ -209,9 +213,9 @@ enum err_code seen_end(
 
 	writing_init(&w, m);
 	for (size_t i = 0; i < seen->n && !rc; i++)
-		rc = add_stale(&w, seen->v[i], t_ns, err);
-	if (!rc && w.n)
-		rc = append_numbers(m, w.v, w.n, err);
+		rc = writing_end(&w, seen->v[i], t_ns, err);
+	if (!rc)
+		rc = writing_flush(&w, err);
 	writing_release(&w);
 	return rc;
 }

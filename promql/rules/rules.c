@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/quote.h"
+#include "base/yaml/problems.h"
 #include "promql/rules/check.h"
 
 #define ARENA_BYTES_MAX ((size_t)1 << 30)
@@ -131,11 +132,13 @@ struct loading {
 	const struct rules_load *l;
 	struct rule_set *set;
 	size_t cap; /* of set->groups */
+	struct yaml_ctx all; /* keeps errors, with the name of the group and the rule */
 };
 
 static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
 	const struct yaml_node *n, struct rule_group *g, struct err *err)
 {
+	size_t before = yaml_errors(&x->all), number = 0;
 	struct arena *a = &x->set->arena;
 	struct rule_fields f;
 	enum err_code rc;
@@ -148,15 +151,19 @@ static enum err_code decode_rules(struct loading *x, struct yaml_ctx *ctx,
 	}
 	if (!(g->rules = arena_array(a, struct rule, n->n + 1)))
 		return arena_fail(a, "rules", err);
-	for (const struct yaml_node *c = n->child; c; c = c->next, g->rules_n++) {
+	for (const struct yaml_node *c = n->child; c; c = c->next) {
 		f = (struct rule_fields){ 0 };
 		rc = yaml_is_null(c) ? yaml_err(c, err, ERR_INVALID, "empty or null rule") :
 							   yaml_decode(ctx, &rule_schema, c, &f, err);
 		if (!rc)
 			rc = rule_check(a, c, &f, g, &g->rules[g->rules_n], err);
-		if (rc)
-			return in_rule(c, g, g->rules_n + 1, &f, err);
+		number++;
+		g->rules_n += !rc;
+		if (rc && (rc = in_rule(c, g, number, &f, err)) && !yaml_goes_on(&x->all, rc, err))
+			return rc;
 	}
+	if ((rc = yaml_end(&x->all, before, err)))
+		return rc;
 	x->set->rules_n += g->rules_n;
 	return ERR_OK;
 }
@@ -222,7 +229,7 @@ static enum err_code load_text(
 	struct yaml_ctx ctx = { .arena = &s->arena, .dir = path_dir(str_of(name)) };
 	struct file_fields f = { 0 };
 	struct str file = str_dup(&s->arena, str_of(name));
-	size_t first = s->groups_n;
+	size_t first = s->groups_n, before = yaml_errors(&x->all);
 	struct yaml_node *root;
 	enum err_code rc;
 
@@ -233,16 +240,17 @@ static enum err_code load_text(
 		(rc = yaml_decode(&ctx, &file_schema, root, &f, err)))
 		return rc;
 	s->files[s->files_n++] = file;
-	for (const struct yaml_node *c = f.groups ? f.groups->child : NULL; c && !rc; c = c->next)
-		rc = decode_group(x, &ctx, c, first, file, err);
-	return rc;
+	for (const struct yaml_node *c = f.groups ? f.groups->child : NULL; c; c = c->next)
+		if ((rc = decode_group(x, &ctx, c, first, file, err)) && !yaml_goes_on(&x->all, rc, err))
+			return rc;
+	return yaml_end(&x->all, before, err);
 }
 
 static enum err_code begin(struct loading *x, const struct rules_load *l, struct err *err)
 {
 	struct rule_set *s = calloc(1, sizeof(*s));
 
-	*x = (struct loading){ .l = l, .set = s };
+	*x = (struct loading){ .l = l, .set = s, .all.problems = l->problems };
 	if (!s)
 		return err_nomem(err, "rules");
 	atomic_init(&s->refs, 1);

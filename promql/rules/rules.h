@@ -76,6 +76,8 @@ struct rules_load {
 	const struct str *patterns; /* of rule_files, with the configuration's directory prepended */
 	size_t patterns_n;
 	int64_t interval_ns, query_offset_ns; /* for groups without one */
+	/* the first error of each rule, and of each group's own fields; NULL: only the first of all */
+	struct yaml_problems *problems;
 };
 
 MUST_CHECK enum err_code rule_set_load(
@@ -91,6 +93,15 @@ MUST_CHECK enum err_code rule_set_load_text(const char *name, struct str text,
  * series may have the name.
  */
 MUST_CHECK enum err_code rule_set_check_names(const struct rule_set *s, struct err *err);
+/* A rule of the same kind, name and labels as one before it, which is no error. */
+struct rule_duplicate {
+	const struct rule *first, *again;
+};
+/* All of the set, in the order of the files; the array is in the arena. */
+MUST_CHECK enum err_code rule_set_duplicates(const struct rule_set *s, struct arena *a,
+	struct rule_duplicate **out, size_t *n, struct err *err);
+/* 'FILE:9:5: group "g", "x": the rule at FILE:3:5 has the same name and labels' */
+void rule_duplicate_print(struct buf *out, const struct rule_duplicate *d);
 struct rule_set *rule_set_ref(struct rule_set *s);
 void rule_set_unref(struct rule_set *s); /* NULL is fine */
 

@@ -26,6 +26,7 @@ void value_types_print(struct buf *out, unsigned types)
 		{ VALUE_STRING, "a string" },
 		{ VALUE_TABLE, "a table" },
 		{ VALUE_FRAMES, "frame matchers in braces" },
+		{ VALUE_RANGE, "a range of costs" },
 	};
 	bool first = true;
 
@@ -63,17 +64,27 @@ static bool name_list_eq(struct name_list a, struct name_list b)
 	return eq;
 }
 
+static bool time_shift_eq(const struct time_shift *a, const struct time_shift *b)
+{
+	return a->offset_ns == b->offset_ns && a->at == b->at && a->at_ns == b->at_ns;
+}
+
 static bool selector_eq(const struct selector *a, const struct selector *b)
 {
 	bool eq = str_eq(a->name, b->name) && a->matchers_n == b->matchers_n &&
-		a->window_ns == b->window_ns && a->offset_ns == b->offset_ns && a->at == b->at &&
-		a->at_ns == b->at_ns;
+		a->window_ns == b->window_ns && time_shift_eq(&a->shift, &b->shift);
 
 	for (size_t i = 0; i < a->matchers_n && eq; i++)
 		eq = a->matchers[i].op == b->matchers[i].op &&
 			str_eq(a->matchers[i].name, b->matchers[i].name) &&
 			str_eq(a->matchers[i].value, b->matchers[i].value);
 	return eq;
+}
+
+static bool subquery_eq(const struct subquery *a, const struct subquery *b)
+{
+	return a->range_ns == b->range_ns && a->step_ns == b->step_ns &&
+		time_shift_eq(&a->shift, &b->shift) && expr_eq(a->arg, b->arg);
 }
 
 static bool binary_eq(const struct binary *a, const struct binary *b)
@@ -105,6 +116,8 @@ bool expr_eq(const struct expr *a, const struct expr *b)
 		return str_eq(a->string, b->string);
 	case EXPR_SELECTOR:
 		return selector_eq(&a->selector, &b->selector);
+	case EXPR_SUBQUERY:
+		return subquery_eq(&a->subquery, &b->subquery);
 	case EXPR_UNARY:
 		return a->unary.negative == b->unary.negative && expr_eq(a->unary.arg, b->unary.arg);
 	case EXPR_BINARY:

@@ -37,28 +37,41 @@ enum value_types {
 	VALUE_PROFILES = 8, /* label set -> profile */
 	VALUE_TABLE = 16, /* of top(); no operator takes it, so it can only be the answer */
 	VALUE_FRAMES = 32, /* frame matchers: the last argument of flat() and cum(), no value */
+	VALUE_RANGE = 64, /* of each label set numbers in time, for functions over a window */
 };
 
 /* "profiles or costs" and the like, with the article if there is one type: "a scalar". */
 void value_types_print(struct buf *out, unsigned types);
 
 enum expr_kind {
-	EXPR_NUMBER, /* 1, 0x1f, 1e3, Inf, NaN; a minus directly before a number is part of it */
+	EXPR_NUMBER, /* 1, 0x1f, 1e3, Inf, 5m; a minus directly before a number is part of it */
 	EXPR_STRING, /* "..." '...' `...` */
 	EXPR_SELECTOR, /* cpu:samples{job="x"}[5m] offset 1h @ end() */
+	EXPR_SUBQUERY, /* total(cpu)[1h:5m] offset 1d */
 	EXPR_UNARY, /* -x, +x */
 	EXPR_BINARY, /* a - on (job) b */
 	EXPR_CALL, /* functions and aggregations alike: merge by (job) (x), topk(5, x) */
 	EXPR_PAREN, /* (x): kept for printing, means x */
 };
 
-/* A selector's time, before its offset is subtracted. */
+/* The time of a selector or subquery, before its offset is subtracted. */
 enum at_kind {
 	AT_NONE,
 	AT_TIME, /* @ 1609746000: at_ns */
 	AT_START, /* @ start() of the query */
 	AT_END, /* @ end() of the query */
 };
+
+struct time_shift {
+	int64_t offset_ns; /* backwards in time; may be negative; 0: none */
+	int64_t at_ns; /* AT_TIME: whole milliseconds, as Prometheus rounds */
+	enum at_kind at;
+};
+
+static inline bool time_shift_any(const struct time_shift *s)
+{
+	return s->offset_ns || s->at != AT_NONE;
+}
 
 /*
  * name{matchers}[window] offset d @ t. `name` is what was written ("cpu:samples", a full profile
@@ -73,10 +86,16 @@ struct selector {
 	size_t matchers_n;
 	int64_t window_ns; /* 0: a bare selector */
 	bool rated; /* of rate(), which looks a little beyond the window; the check knows */
-	int64_t offset_ns; /* backwards in time; may be negative; 0: none */
-	int64_t at_ns; /* AT_TIME: whole milliseconds, as Prometheus rounds */
-	enum at_kind at;
+	struct time_shift shift;
 	struct expr *next; /* the next selector of the query, left to right */
+};
+
+/* arg[range:step]: costs, evaluated at whole multiples of the step within the range. */
+struct subquery {
+	struct expr *arg;
+	int64_t range_ns;
+	int64_t step_ns; /* 0: that of rules (global.evaluation_interval) */
+	struct time_shift shift;
 };
 
 struct unary {
@@ -175,10 +194,12 @@ struct expr {
 	struct span at; /* the whole expression */
 	unsigned types; /* set of VALUE_*; 0 before the check */
 	uint32_t depth; /* 1: no children; bounded by QUERY_DEPTH_MAX */
+	bool is_duration; /* a number that was written as one, and is printed so */
 	union {
 		double number;
 		struct str string; /* escapes resolved; any bytes */
 		struct selector selector;
+		struct subquery subquery;
 		struct unary unary;
 		struct binary binary;
 		struct call call;

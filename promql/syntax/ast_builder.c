@@ -123,15 +123,6 @@ struct modifier build_modifier(struct token word, struct list labels)
 	return (struct modifier){ grouping, labels, span_join(word.at, labels.at) };
 }
 
-static struct name_list name_list_of(struct ast_builder *b, struct list l)
-{
-	struct name_list names = { build_alloc(b, l.n, sizeof(struct str)), 0 };
-
-	for (struct item *i = l.first; i && names.v; i = i->next)
-		names.v[names.n++] = i->name.text;
-	return names;
-}
-
 bool number_parse(struct str text, double *out)
 {
 	bool is_hex = text.len > 2 && text.ptr[0] == '0' && (text.ptr[1] | 32) == 'x';
@@ -155,10 +146,41 @@ bool number_parse(struct str text, double *out)
 	return end == text.ptr + text.len && (!isinf(*out) || (text.ptr[0] | 32) == 'i');
 }
 
+/* A number or a duration as nanoseconds. */
+static int64_t duration_of(struct ast_builder *b, struct token t)
+{
+	struct err err = { 0 };
+	int64_t ns = 0;
+	double s = 0;
+
+	if (t.id == TOKEN_DURATION) {
+		if (duration_parse(t.text, &ns, &err))
+			build_fail(b, t.at, ERR_INVALID, "%s", err.msg);
+	} else if (!number_parse(t.text, &s) || !(fabs(s) <= (double)(TIME_MAX_NS / NS_PER_S))) {
+		ns = INT64_MAX;
+	} else {
+		ns = llround(s * 1e3) * NS_PER_MS;
+	}
+	if (ns > TIME_MAX_NS)
+		build_fail(b, t.at, ERR_INVALID, "duration out of range");
+	return ns;
+}
+
+static int64_t positive_duration_of(struct ast_builder *b, struct token t)
+{
+	int64_t ns = duration_of(b, t);
+
+	if (ns <= 0)
+		build_fail(b, t.at, ERR_INVALID, "duration must be greater than 0");
+	return ns;
+}
+
 static double number_of(struct ast_builder *b, struct token t)
 {
 	double v = 0;
 
+	if (t.id == TOKEN_DURATION)
+		return (double)(duration_of(b, t) / NS_PER_MS) / 1e3;
 	if (!b->rc && !number_parse(t.text, &v))
 		build_fail(b, t.at, ERR_INVALID, "number out of range: %s", QUOTED(t.text));
 	return v;
@@ -168,8 +190,10 @@ struct expr *build_number(struct ast_builder *b, struct token t)
 {
 	struct expr *e = build_expr(b, EXPR_NUMBER, t.at);
 
-	if (e)
+	if (e) {
 		e->number = number_of(b, t);
+		e->is_duration = t.id == TOKEN_DURATION;
+	}
 	return e;
 }
 
@@ -194,6 +218,27 @@ struct expr *build_string(struct ast_builder *b, struct token t)
 	struct expr *e = build_expr(b, EXPR_STRING, t.at);
 
 	return e && string_of(b, t, &e->string) ? e : NULL;
+}
+
+/* A name of a label or series, which may be a string of any characters. */
+static struct str name_of(struct ast_builder *b, struct token t, const char *what)
+{
+	struct str name = t.text;
+
+	if (t.id != TOKEN_STRING)
+		return name;
+	if (string_of(b, t, &name) && !any_name_valid(name))
+		build_fail(b, t.at, ERR_INVALID, "invalid %s name %s", what, QUOTED(name));
+	return name;
+}
+
+static struct name_list name_list_of(struct ast_builder *b, struct list l)
+{
+	struct name_list names = { build_alloc(b, l.n, sizeof(struct str)), 0 };
+
+	for (struct item *i = l.first; i && names.v; i = i->next)
+		names.v[names.n++] = name_of(b, i->name, "label");
+	return names;
 }
 
 struct expr *build_paren(
@@ -304,9 +349,9 @@ static void build_matcher(struct ast_builder *b, struct selector *s, const struc
 		item->op.id == TOKEN_MATCH_NE                ? MATCH_NE :
 		item->op.id == TOKEN_MATCH_RE                ? MATCH_RE :
 													   MATCH_NRE;
+	struct str name = name_of(b, item->name, "label"), value;
 	struct err err = { 0 };
 	enum err_code rc;
-	struct str value;
 
 	if (!string_of(b, item->value, &value))
 		return;
@@ -315,11 +360,22 @@ static void build_matcher(struct ast_builder *b, struct selector *s, const struc
 			b, item->value.at, ERR_LIMIT, "more than %u regular expressions", QUERY_REGEXES_MAX);
 	if (b->rc)
 		return;
-	rc = matcher_init(&s->matchers[s->matchers_n], op, item->name.text, value, &err);
+	rc = matcher_init(&s->matchers[s->matchers_n], op, name, value, &err);
 	if (rc)
 		build_fail(b, item->value.at, rc, "%s", err.msg);
 	else
 		s->matchers_n++;
+}
+
+/* {"name"} */
+static void build_quoted_name(struct ast_builder *b, struct selector *s, struct token t)
+{
+	struct str name = name_of(b, t, "series");
+
+	if (s->name.len)
+		build_fail(b, t.at, ERR_INVALID, "the name is set twice: %s and %s", QUOTED(s->name),
+			QUOTED(name));
+	s->name = name;
 }
 
 struct expr *build_selector(
@@ -339,82 +395,102 @@ struct expr *build_selector(
 	b->selector_last = e; /* from here on parsed_release sees its matchers */
 	if (matchers) {
 		e->selector.matchers = build_alloc(b, matchers->n, sizeof(struct matcher));
-		for (struct item *i = matchers->first; i && !b->rc; i = i->next)
-			build_matcher(b, &e->selector, i);
+		for (struct item *i = matchers->first; i && !b->rc; i = i->next) {
+			if (i->value.id)
+				build_matcher(b, &e->selector, i);
+			else
+				build_quoted_name(b, &e->selector, i->name);
+		}
 	}
 	return e;
 }
 
-static int64_t duration_of(struct ast_builder *b, struct token t)
+/* What offset and @ are about; NULL: they may not stand here. */
+static struct time_shift *shift_of(
+	struct ast_builder *b, struct expr *e, struct span at, const char *what)
 {
-	struct err err = { 0 };
-	int64_t ns = 0;
-
-	if (duration_parse(t.text, &ns, &err))
-		build_fail(b, t.at, ERR_INVALID, "%s", err.msg);
-	else if (ns > TIME_MAX_NS)
-		build_fail(b, t.at, ERR_INVALID, "duration out of range");
-	else if (ns == 0)
-		build_fail(b, t.at, ERR_INVALID, "duration must be greater than 0");
-	return ns;
-}
-
-static bool is_selector(
-	struct ast_builder *b, const struct expr *e, struct span at, const char *what)
-{
-	if (!b->rc && e->kind != EXPR_SELECTOR)
-		build_fail(b, at, ERR_INVALID, "%s is allowed only directly behind a selector", what);
-	return !b->rc;
+	if (b->rc)
+		return NULL;
+	if (e->kind == EXPR_SELECTOR)
+		return &e->selector.shift;
+	if (e->kind == EXPR_SUBQUERY)
+		return &e->subquery.shift;
+	build_fail(
+		b, at, ERR_INVALID, "%s is allowed only directly behind a selector or a subquery", what);
+	return NULL;
 }
 
 struct expr *build_window(
 	struct ast_builder *b, struct expr *e, struct token duration, struct token last)
 {
-	if (!is_selector(b, e, duration.at, "a window"))
+	if (b->rc)
 		return NULL;
-	if (e->selector.window_ns)
+	if (e->kind != EXPR_SELECTOR)
+		build_fail(b, duration.at, ERR_INVALID,
+			"a window is allowed only directly behind a selector; a subquery has a colon: [5m:]");
+	else if (e->selector.window_ns)
 		build_fail(b, duration.at, ERR_INVALID, "a selector has only one window");
-	else if (e->selector.offset_ns || e->selector.at != AT_NONE)
+	else if (time_shift_any(&e->selector.shift))
 		build_fail(b, duration.at, ERR_INVALID, "a window must come before offset and @");
-	e->selector.window_ns = duration_of(b, duration);
+	if (b->rc)
+		return NULL;
+	e->selector.window_ns = positive_duration_of(b, duration);
 	e->at.end = last.at.end;
+	return e;
+}
+
+struct expr *build_subquery(struct ast_builder *b, struct expr *arg, struct token range,
+	const struct token *step, struct token last)
+{
+	struct expr *e = build_expr(b, EXPR_SUBQUERY, range.at);
+
+	if (!e)
+		return NULL;
+	e->at = span_join(arg->at, last.at);
+	e->subquery = (struct subquery){ .arg = arg, .range_ns = positive_duration_of(b, range) };
+	if (step)
+		e->subquery.step_ns = positive_duration_of(b, *step);
+	build_below(b, e, arg);
 	return e;
 }
 
 struct expr *build_offset(
 	struct ast_builder *b, struct expr *e, struct token word, bool negative, struct token duration)
 {
-	if (!is_selector(b, e, word.at, "offset"))
+	struct time_shift *s = shift_of(b, e, word.at, "offset");
+
+	if (!s)
 		return NULL;
-	if (e->selector.offset_ns)
+	if (s->offset_ns)
 		build_fail(b, word.at, ERR_INVALID, "offset may not be set twice");
-	e->selector.offset_ns = duration_of(b, duration) * (negative ? -1 : 1);
+	s->offset_ns = duration_of(b, duration) * (negative ? -1 : 1);
 	e->at.end = duration.at.end;
 	return e;
 }
 
-static bool may_have_at(struct ast_builder *b, const struct expr *e, struct token at)
+static struct time_shift *shift_for_at(struct ast_builder *b, struct expr *e, struct token at)
 {
-	if (!is_selector(b, e, at.at, "@"))
-		return false;
-	if (e->selector.at != AT_NONE)
+	struct time_shift *s = shift_of(b, e, at.at, "@");
+
+	if (s && s->at != AT_NONE)
 		build_fail(b, at.at, ERR_INVALID, "@ may not be set twice");
-	return !b->rc;
+	return s;
 }
 
 struct expr *build_at_time(
 	struct ast_builder *b, struct expr *e, struct token at, bool negative, struct token number)
 {
-	double s = number_of(b, number);
+	double v = number_of(b, number);
+	struct time_shift *s = shift_for_at(b, e, at);
 
-	if (!may_have_at(b, e, at))
+	if (!s)
 		return NULL;
-	if (!(s <= (double)(TIME_MAX_NS / NS_PER_S))) {
+	if (!(v <= (double)(TIME_MAX_NS / NS_PER_S))) {
 		build_fail(b, number.at, ERR_INVALID, "time out of range: %s", QUOTED(number.text));
 		return NULL;
 	}
-	e->selector.at = AT_TIME;
-	e->selector.at_ns = llround((negative ? -s : s) * 1e3) * NS_PER_MS;
+	s->at = AT_TIME;
+	s->at_ns = llround((negative ? -v : v) * 1e3) * NS_PER_MS;
 	e->at.end = number.at.end;
 	return e;
 }
@@ -422,9 +498,11 @@ struct expr *build_at_time(
 struct expr *build_at_edge(
 	struct ast_builder *b, struct expr *e, struct token at, struct token edge, struct token last)
 {
-	if (!may_have_at(b, e, at))
+	struct time_shift *s = shift_for_at(b, e, at);
+
+	if (!s)
 		return NULL;
-	e->selector.at = edge.id == TOKEN_START ? AT_START : AT_END;
+	s->at = edge.id == TOKEN_START ? AT_START : AT_END;
 	e->at.end = last.at.end;
 	return e;
 }

@@ -75,6 +75,9 @@ struct expr *build_selector(
 	struct ast_builder *b, const struct token *name, const struct list *matchers);
 struct expr *build_window(
 	struct ast_builder *b, struct expr *e, struct token duration, struct token last);
+/* step: NULL: the default. */
+struct expr *build_subquery(struct ast_builder *b, struct expr *arg, struct token range,
+	const struct token *step, struct token last);
 struct expr *build_offset(
 	struct ast_builder *b, struct expr *e, struct token word, bool negative, struct token duration);
 struct expr *build_at_time(

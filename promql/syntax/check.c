@@ -68,6 +68,22 @@ static enum err_code check_selector(struct checker *c, struct expr *e)
 	return ERR_OK;
 }
 
+static enum err_code check_subquery(struct checker *c, struct expr *e)
+{
+	const struct expr *arg = e->subquery.arg;
+	enum err_code rc = check_expr(c, e->subquery.arg);
+
+	if (rc)
+		return rc;
+	if (!(arg->types & VALUE_COSTS))
+		return FAIL(c, arg->at, "a subquery is of costs, got %s%s", types_text(arg->types).text,
+			arg->types & VALUE_PROFILES   ? "; total(), flat() and cum() make costs of profiles" :
+				arg->types & VALUE_SCALAR ? "; vector() makes costs of a scalar" :
+											"");
+	e->types = VALUE_RANGE;
+	return ERR_OK;
+}
+
 static enum err_code check_unary(struct checker *c, struct expr *e)
 {
 	const struct expr *arg = e->unary.arg;
@@ -198,7 +214,7 @@ static enum err_code check_frames(struct checker *c, const struct function *fn, 
 {
 	const struct selector *s = &e->selector;
 
-	if (e->kind != EXPR_SELECTOR || s->name.len || s->window_ns || s->offset_ns || s->at != AT_NONE)
+	if (e->kind != EXPR_SELECTOR || s->name.len || s->window_ns || time_shift_any(&s->shift))
 		return FAIL(
 			c, e->at, "%s() wants frame matchers in braces here: {function=\"...\"}", fn->name);
 	for (size_t i = 0; i < s->matchers_n; i++)
@@ -217,23 +233,27 @@ static enum err_code check_arg(
 	unsigned wants = fn->args[i < FUNCTION_ARGS ? i : FUNCTION_ARGS - 1];
 	const struct expr *bare = expr_strip(e);
 	bool windowed = bare->kind == EXPR_SELECTOR && bare->selector.window_ns;
+	bool is_range = bare->kind == EXPR_SUBQUERY && !(wants & ARG_SELECTOR);
 	enum err_code rc;
 
 	if (wants & VALUE_FRAMES)
 		return check_frames(c, fn, e);
 	if ((rc = check_expr(c, e)))
 		return rc;
-	if ((wants & (ARG_SELECTOR | ARG_WINDOW)) && bare->kind != EXPR_SELECTOR)
-		return FAIL(
-			c, e->at, "%s() wants a selector here, got %s", fn->name, types_text(e->types).text);
-	if ((wants & ARG_WINDOW) && !windowed)
+	if ((wants & (ARG_SELECTOR | ARG_WINDOW)) && bare->kind != EXPR_SELECTOR && !is_range)
+		return (wants & ARG_SELECTOR) || !(e->types & VALUE_COSTS) ?
+			FAIL(c, e->at, "%s() wants a selector here, got %s", fn->name,
+				types_text(e->types).text) :
+			FAIL(c, e->at, "%s() wants a window: a subquery makes one of costs: [5m:1m]", fn->name);
+	if ((wants & ARG_WINDOW) && !windowed && !is_range)
 		return FAIL(c, e->at, "%s() wants a selector with a window: [5m]", fn->name);
 	if (wants & ARG_WINDOW)
 		for (struct expr *p = e;; p = p->paren) {
-			p->types = selector_types(c, bare, VALUE_SERIES);
+			p->types = is_range ? VALUE_COSTS : selector_types(c, bare, VALUE_SERIES);
 			if (p != bare)
 				continue;
-			p->selector.rated = fn->id == FN_RATE;
+			if (!is_range)
+				p->selector.rated = fn->id == FN_RATE;
 			break;
 		}
 	if (e->types & wants)
@@ -267,7 +287,7 @@ static enum err_code check_label_name(
 {
 	const struct expr *text = expr_strip(e->call.args[arg]);
 
-	if (label_name_valid(text->string))
+	if (any_name_valid(text->string))
 		return ERR_OK;
 	if (!what)
 		return FAIL(c, text->at, "invalid label name %s", QUOTED(text->string));
@@ -363,6 +383,9 @@ static enum err_code check_expr(struct checker *c, struct expr *e)
 		break;
 	case EXPR_SELECTOR:
 		rc = check_selector(c, e);
+		break;
+	case EXPR_SUBQUERY:
+		rc = check_subquery(c, e);
 		break;
 	case EXPR_UNARY:
 		rc = check_unary(c, e);

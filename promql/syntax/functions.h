@@ -23,7 +23,7 @@ enum function_id {
 	FN_FLAT_SHARE,
 	FN_CUM_SHARE,
 	FN_TOTAL, /* total(profiles) -> costs */
-	FN_RATE, /* rate(sel[5m]) -> profiles; *_over_time give profiles too */
+	FN_RATE, /* rate(sel[5m]) -> profiles, of numbers costs; so do some *_over_time */
 	FN_FILE, /* file("name"[, "type"]) -> profiles */
 	/* filters of profiles: promql/profiles/filter.h */
 	FN_FOCUS, /* focus(profiles, expression) -> profiles */
@@ -49,10 +49,20 @@ enum function_id {
 	FN_STDVAR,
 	FN_QUANTILE, /* quantile(q, costs) */
 	FN_COUNT_VALUES, /* count_values("label", costs) */
+	FN_LIMITK, /* limitk(k, costs) */
+	FN_LIMIT_RATIO, /* limit_ratio(r, costs) */
 	/* plain */
 	FN_SCALAR, /* scalar(costs) -> scalar; NaN unless there is exactly one */
 	FN_VECTOR, /* vector(scalar) -> costs */
 	FN_TIME, /* time() -> scalar, seconds */
+	FN_PI, /* pi() -> scalar */
+	FN_START, /* start() -> scalar: of the query, as @ has it */
+	FN_END,
+	FN_STEP,
+	FN_RANGE,
+	FN_MIN_OF, /* min_of(a, b) -> scalar */
+	FN_MAX_OF,
+	FN_TIMESTAMP, /* timestamp(costs) */
 	FN_ABS, /* abs(costs) -> costs */
 	FN_CEIL,
 	FN_FLOOR,
@@ -62,28 +72,68 @@ enum function_id {
 	FN_LN,
 	FN_LOG2,
 	FN_LOG10,
+	FN_SIN,
+	FN_COS,
+	FN_TAN,
+	FN_ASIN,
+	FN_ACOS,
+	FN_ATAN,
+	FN_SINH,
+	FN_COSH,
+	FN_TANH,
+	FN_ASINH,
+	FN_ACOSH,
+	FN_ATANH,
+	FN_DEG,
+	FN_RAD,
 	FN_ROUND, /* round(costs[, to_nearest]) */
 	FN_CLAMP, /* clamp(costs, min, max) */
 	FN_CLAMP_MIN, /* clamp_min(costs, min) */
 	FN_CLAMP_MAX,
 	FN_SORT,
 	FN_SORT_DESC,
+	FN_SORT_BY_LABEL, /* sort_by_label(costs, label...) */
+	FN_SORT_BY_LABEL_DESC,
+	FN_MINUTE, /* minute([costs]): parts of a date, UTC */
+	FN_HOUR,
+	FN_DAY_OF_WEEK,
+	FN_DAY_OF_MONTH,
+	FN_DAY_OF_YEAR,
+	FN_DAYS_IN_MONTH,
+	FN_MONTH,
+	FN_YEAR,
 	FN_LABEL_REPLACE, /* label_replace(costs, dst, replacement, src, regex) */
 	FN_LABEL_JOIN, /* label_join(costs, dst, separator, src...) */
 	FN_ABSENT, /* absent(series) */
-	/* over windows: f(sel[5m]), of numbers costs; of profiles as functions.c says */
+	/* over windows: f(sel[5m]), f(costs[1h:5m]); of profiles as functions.c says */
 	FN_SUM_OVER_TIME,
 	FN_AVG_OVER_TIME,
 	FN_MIN_OVER_TIME,
 	FN_MAX_OVER_TIME,
 	FN_LAST_OVER_TIME,
 	FN_COUNT_OVER_TIME,
-	FN_STDDEV_OVER_TIME,
-	FN_STDVAR_OVER_TIME,
-	FN_QUANTILE_OVER_TIME, /* quantile_over_time(q, sel[5m]) */
 	FN_PRESENT_OVER_TIME,
 	FN_ABSENT_OVER_TIME,
+	FN_STDDEV_OVER_TIME, /* from here on of numbers alone */
+	FN_STDVAR_OVER_TIME,
+	FN_QUANTILE_OVER_TIME, /* quantile_over_time(q, sel[5m]) */
+	FN_FIRST_OVER_TIME,
+	FN_MAD_OVER_TIME,
+	FN_TS_OF_FIRST_OVER_TIME,
+	FN_TS_OF_LAST_OVER_TIME,
+	FN_TS_OF_MIN_OVER_TIME,
+	FN_TS_OF_MAX_OVER_TIME,
 	FN_CHANGES,
+	FN_RESETS,
+	FN_INCREASE,
+	FN_IRATE,
+	FN_DELTA,
+	FN_IDELTA,
+	FN_DERIV,
+	FN_PREDICT_LINEAR, /* predict_linear(sel[5m], seconds) */
+	FN_HOLT_WINTERS, /* holt_winters(sel[5m], smoothing, trend) */
+	FN_DOUBLE_EXPONENTIAL_SMOOTHING,
+	FN_INTEGRAL, /* integral(sel[5m][, rule]) */
 	/* on windows of profiles */
 	FN_CHANGED, /* changed(new[10m], base[1h][, p]) -> costs */
 	FN_CHANGED_INTERVAL,

@@ -47,7 +47,7 @@ static struct item item_of(struct token name)
 		[TOKEN_RBRACE] = "\"}\"", [TOKEN_RANGLE] = "\">\"", [TOKEN_MATCH_EQ] = "\"=\"",
 		[TOKEN_MATCH_NE] = "\"!=\"", [TOKEN_MATCH_RE] = "\"=~\"", [TOKEN_MATCH_NRE] = "\"!~\"",
 		[TOKEN_START] = "start()", [TOKEN_END] = "end()", [TOKEN_ADD] = "\"+\"",
-		[TOKEN_SUB] = "\"-\"",
+		[TOKEN_SUB] = "\"-\"", [TOKEN_COLON] = "\":\"",
 	};
 	const char *expected[5];
 	YYACTIONTYPE state = yypParser->yytos->stateno;
@@ -74,7 +74,7 @@ static struct item item_of(struct token name)
 query ::= expr(E). { b->parsed->root = E; }
 
 %type expr { struct expr * }
-expr(A) ::= NUMBER(T). { A = build_number(b, T); }
+expr(A) ::= number(T). { A = build_number(b, T); }
 expr(A) ::= STRING(T). { A = build_string(b, T); }
 expr(A) ::= LPAREN(L) expr(E) RPAREN(R). { A = build_paren(b, E, L, R); }
 expr(A) ::= ADD|SUB(O) expr(E). [MUL] { A = build_unary(b, O, E); }
@@ -88,6 +88,9 @@ expr(A) ::= expr(L) MUL|DIV|MOD|ATAN2(O) matching(M) expr(R). [MUL] {
 	A = build_binary(b, L, O, M, R);
 }
 expr(A) ::= expr(L) POW(O) matching(M) expr(R). { A = build_binary(b, L, O, M, R); }
+
+/* A duration is its seconds, and a number of seconds a duration. */
+number(A) ::= NUMBER|DURATION(T). { A = T; }
 
 /* Modifiers of a binary operator. */
 %type matching { struct matching }
@@ -125,7 +128,7 @@ label_list(A) ::= label_list(L) COMMA label(T). {
 	A = build_list(b, L, item_of(T), QUERY_LABELS_MAX, "labels");
 }
 label(A) ::= NAME|AND|OR|UNLESS|ATAN2|BOOL|BY|ON|IGNORING|GROUP_LEFT|GROUP_RIGHT(T). { A = T; }
-label(A) ::= OFFSET|START|END(T). { A = T; }
+label(A) ::= OFFSET|START|END|STRING|METRIC(T). { A = T; }
 
 /* Calls; the function table and the check decide which arguments are valid. */
 expr(A) ::= NAME(N) args(X). {
@@ -133,6 +136,13 @@ expr(A) ::= NAME(N) args(X). {
 }
 expr(A) ::= NAME(N) modifier(M) args(X). { A = build_call(b, N, M, X, (struct modifier){ 0 }); }
 expr(A) ::= NAME(N) args(X) by(M). { A = build_call(b, N, (struct modifier){ 0 }, X, M); }
+
+expr(A) ::= START(N) args(X). {
+	A = build_call(b, N, (struct modifier){ 0 }, X, (struct modifier){ 0 });
+}
+expr(A) ::= END(N) args(X). {
+	A = build_call(b, N, (struct modifier){ 0 }, X, (struct modifier){ 0 });
+}
 
 %type modifier { struct modifier }
 %type by { struct modifier }
@@ -157,7 +167,9 @@ expr(A) ::= name(N). { A = build_selector(b, &N, NULL); }
 expr(A) ::= name(N) matchers(M). { A = build_selector(b, &N, &M); }
 expr(A) ::= matchers(M). { A = build_selector(b, NULL, &M); }
 name(A) ::= NAME(T). { A = T; }
-name(A) ::= METRIC|AND|OR|UNLESS|BY|WITHOUT|OFFSET|START|END(T). { A = T; }
+name(A) ::= METRIC|AND|OR|UNLESS|BY|WITHOUT|OFFSET(T). { A = T; }
+name(A) ::= START(T). { A = T; }
+name(A) ::= END(T). { A = T; }
 
 %type matchers { struct list }
 matchers(A) ::= LBRACE(L) RBRACE(R). { A = list_at((struct list){ 0 }, L, R); }
@@ -177,12 +189,23 @@ matcher_list(A) ::= matcher_list(L) COMMA matcher(M). {
 matcher(A) ::= LABEL(N) MATCH_EQ|MATCH_NE|MATCH_RE|MATCH_NRE(O) STRING(V). {
 	A = (struct item){ .name = N, .op = O, .value = V };
 }
+matcher(A) ::= STRING(N) MATCH_EQ|MATCH_NE|MATCH_RE|MATCH_NRE(O) STRING(V). {
+	A = (struct item){ .name = N, .op = O, .value = V };
+}
+/* The name of the series, which may have any characters. */
+matcher(A) ::= STRING(N). { A = item_of(N); }
 
-expr(A) ::= expr(E) LBRACKET DURATION(D) RBRACKET(R). { A = build_window(b, E, D, R); }
-expr(A) ::= expr(E) OFFSET(W) DURATION(D). { A = build_offset(b, E, W, false, D); }
-expr(A) ::= expr(E) OFFSET(W) SUB DURATION(D). { A = build_offset(b, E, W, true, D); }
-expr(A) ::= expr(E) AT(T) NUMBER(N). { A = build_at_time(b, E, T, false, N); }
-expr(A) ::= expr(E) AT(T) ADD|SUB(S) NUMBER(N). {
+expr(A) ::= expr(E) LBRACKET number(D) RBRACKET(R). { A = build_window(b, E, D, R); }
+expr(A) ::= expr(E) LBRACKET number(D) COLON RBRACKET(R). { A = build_subquery(b, E, D, NULL, R); }
+expr(A) ::= expr(E) LBRACKET number(D) COLON number(S) RBRACKET(R). {
+	A = build_subquery(b, E, D, &S, R);
+}
+expr(A) ::= expr(E) OFFSET(W) number(D). { A = build_offset(b, E, W, false, D); }
+expr(A) ::= expr(E) OFFSET(W) ADD|SUB(S) number(D). {
+	A = build_offset(b, E, W, S.id == TOKEN_SUB, D);
+}
+expr(A) ::= expr(E) AT(T) number(N). { A = build_at_time(b, E, T, false, N); }
+expr(A) ::= expr(E) AT(T) ADD|SUB(S) number(N). {
 	A = build_at_time(b, E, T, S.id == TOKEN_SUB, N);
 }
 expr(A) ::= expr(E) AT(T) START|END(W) LPAREN RPAREN(R). { A = build_at_edge(b, E, T, W, R); }

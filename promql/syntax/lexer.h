@@ -2,7 +2,8 @@
  * Lexer: query text to tokens. For parse.c alone.
  *
  * Words, numbers, durations, strings and comments follow Prometheus's lexer. Inside the braces of a
- * selector there are only label names, match operators, strings and commas. A `<` is a brace where
+ * selector there are only label names, match operators, strings and commas; inside the brackets of
+ * a window a colon is a token. A `<` is a brace where
  * it is directly behind a name and before `label (= != =~ !~) string`; its partner is then `>`.
  *
  * Errors: TOKEN_ILLEGAL; error says what is wrong with the token, or is NULL: it is only in the
@@ -24,6 +25,7 @@ struct lexer {
 	const char *start, *at, *end; /* *end is NUL; end - start < 4 GiB */
 	const char *name_end; /* end of the last token if it was a name, else NULL */
 	char closer; /* inside matchers: '}' or '>'; else 0 */
+	bool in_brackets; /* of a window */
 };
 
 void lexer_init(struct lexer *l, struct str text); /* text.ptr[text.len] is NUL */

@@ -140,6 +140,35 @@ static int next_in_matchers(struct lexer *l, const char **from, const char **err
 	return id;
 }
 
+/* Between the brackets of a window, where a colon begins no name. */
+static int next_in_brackets(struct lexer *l, const char **from, const char **error)
+{
+	const unsigned char *p = (const unsigned char *)l->at, *marker = p, *begin;
+	const unsigned char *limit = (const unsigned char *)l->end;
+	int id = TOKEN_ILLEGAL;
+
+	for (;;) {
+		begin = p;
+		/*!re2c
+			space+ | comment { continue; }
+			$ { id = 0; break; }
+			":" { id = TOKEN_COLON; break; }
+			label { id = word_id((const char *)begin, (size_t)(p - begin)); break; }
+			decimal | hex { id = TOKEN_NUMBER; break; }
+			duration { id = TOKEN_DURATION; break; }
+			numberlike { *error = "bad number or duration"; break; }
+			"+" { id = TOKEN_ADD; break; }
+			"-" { id = TOKEN_SUB; break; }
+			"]" { id = TOKEN_RBRACKET; l->in_brackets = false; break; }
+			character { break; }
+			* { break; }
+		*/
+	}
+	*from = (const char *)begin;
+	l->at = (const char *)p;
+	return id;
+}
+
 static int next_in_query(struct lexer *l, const char **from, const char **error)
 {
 	const unsigned char *p = (const unsigned char *)l->at, *marker = p, *begin;
@@ -172,7 +201,7 @@ static int next_in_query(struct lexer *l, const char **from, const char **error)
 			">=" { id = TOKEN_GE; break; }
 			"(" { id = TOKEN_LPAREN; break; }
 			")" { id = TOKEN_RPAREN; break; }
-			"[" { id = TOKEN_LBRACKET; break; }
+			"[" { id = TOKEN_LBRACKET; l->in_brackets = true; break; }
 			"]" { id = TOKEN_RBRACKET; break; }
 			"," { id = TOKEN_COMMA; break; }
 			"@" { id = TOKEN_AT; break; }
@@ -203,7 +232,9 @@ static bool starts_name(char c)
 void lexer_next(struct lexer *l, struct token *out)
 {
 	const char *from = l->at, *error = NULL;
-	int id = l->closer ? next_in_matchers(l, &from, &error) : next_in_query(l, &from, &error);
+	int id = l->closer ? next_in_matchers(l, &from, &error) :
+		l->in_brackets ? next_in_brackets(l, &from, &error) :
+						 next_in_query(l, &from, &error);
 
 	*out = (struct token){
 		.id = id,

@@ -175,8 +175,7 @@ enum err_code parse_selector(struct arena *a, struct str text, struct parsed **o
 	if (rc)
 		return rc;
 	e = q->root;
-	if (e->kind != EXPR_SELECTOR || e->selector.window_ns || e->selector.offset_ns ||
-		e->selector.at != AT_NONE)
+	if (e->kind != EXPR_SELECTOR || e->selector.window_ns || time_shift_any(&e->selector.shift))
 		rc = query_error_at(q->text, e->at, where, err, ERR_INVALID,
 			"expected a selector: name{label=\"value\", ...}");
 	else

@@ -7,13 +7,32 @@
 
 #define COLUMNS 100 /* an expression that would pass them is broken over lines */
 
+static bool is_one_of(struct str name, const char *const *words, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (str_eq_nocase(name, str_of(words[i])))
+			return true;
+	return false;
+}
+
+/* Words that the grammar takes for something else where a label stands. */
+static void print_label(struct buf *out, struct str name)
+{
+	static const char *const words[] = { "without", "inf", "nan" };
+
+	if (label_name_valid(name) && !is_one_of(name, words, sizeof(words) / sizeof(words[0])))
+		buf_add_str(out, name);
+	else
+		buf_add_quoted(out, name);
+}
+
 static void print_names(struct buf *out, const char *word, struct name_list l)
 {
 	buf_printf(out, "%s (", word);
 	for (size_t i = 0; i < l.n; i++) {
 		if (i)
 			buf_add_cstr(out, ", ");
-		buf_add_str(out, l.v[i]);
+		print_label(out, l.v[i]);
 	}
 	buf_add_char(out, ')');
 }
@@ -30,23 +49,8 @@ static const char *grouping_word(enum grouping g)
 	return words[g];
 }
 
-static void print_selector(struct buf *out, const struct selector *s)
+static void print_shift(struct buf *out, const struct time_shift *s)
 {
-	buf_add_str(out, s->name);
-	if (s->matchers_n || s->name.len == 0) {
-		buf_add_char(out, '{');
-		for (size_t i = 0; i < s->matchers_n; i++) {
-			if (i)
-				buf_add_char(out, ',');
-			matcher_print(out, &s->matchers[i]);
-		}
-		buf_add_char(out, '}');
-	}
-	if (s->window_ns) {
-		buf_add_char(out, '[');
-		duration_print(out, s->window_ns);
-		buf_add_char(out, ']');
-	}
 	if (s->at == AT_TIME) {
 		uint64_t ms = (uint64_t)(s->at_ns < 0 ? -s->at_ns : s->at_ns) / NS_PER_MS;
 
@@ -58,6 +62,69 @@ static void print_selector(struct buf *out, const struct selector *s)
 	if (s->offset_ns) {
 		buf_add_cstr(out, " offset ");
 		duration_print(out, s->offset_ns);
+	}
+}
+
+/* It is read as a name without quotes. */
+static bool is_plain_name(struct str name)
+{
+	static const char *const words[] = { "on", "ignoring", "group_left", "group_right", "bool",
+		"atan2", "inf", "nan" };
+
+	return series_name_valid(name) && !is_one_of(name, words, sizeof(words) / sizeof(words[0]));
+}
+
+static void print_selector(struct buf *out, const struct selector *s)
+{
+	bool is_plain = is_plain_name(s->name), first = true;
+
+	if (is_plain)
+		buf_add_str(out, s->name);
+	if (s->matchers_n || !is_plain) {
+		buf_add_char(out, '{');
+		if (s->name.len && !is_plain) {
+			buf_add_quoted(out, s->name);
+			first = false;
+		}
+		for (size_t i = 0; i < s->matchers_n; i++) {
+			if (!first)
+				buf_add_char(out, ',');
+			matcher_print(out, &s->matchers[i]);
+			first = false;
+		}
+		buf_add_char(out, '}');
+	}
+	if (s->window_ns) {
+		buf_add_char(out, '[');
+		duration_print(out, s->window_ns);
+		buf_add_char(out, ']');
+	}
+	print_shift(out, &s->shift);
+}
+
+/* What follows the expression: "[1h:5m] offset 1d" */
+static void print_range(struct buf *out, const struct subquery *s)
+{
+	buf_add_char(out, '[');
+	duration_print(out, s->range_ns);
+	buf_add_char(out, ':');
+	if (s->step_ns)
+		duration_print(out, s->step_ns);
+	buf_add_char(out, ']');
+	print_shift(out, &s->shift);
+}
+
+static void print_number(struct buf *out, const struct expr *e)
+{
+	/* A plus would read as an operator, which binds less than ^. */
+	if (isinf(e->number) && e->number > 0) {
+		buf_add_cstr(out, "Inf");
+	} else if (e->is_duration) {
+		if (signbit(e->number)) /* of -0s too */
+			buf_add_char(out, '-');
+		duration_print(out, llround(fabs(e->number) * 1e3) * NS_PER_MS);
+	} else {
+		buf_add_double(out, e->number);
 	}
 }
 
@@ -92,17 +159,18 @@ static void print_callee(struct buf *out, const struct call *c)
 void expr_print(struct buf *out, const struct expr *e)
 {
 	switch (e->kind) {
-	case EXPR_NUMBER: /* a plus would read as an operator, which binds less than ^ */
-		if (isinf(e->number) && e->number > 0)
-			buf_add_cstr(out, "Inf");
-		else
-			buf_add_double(out, e->number);
+	case EXPR_NUMBER:
+		print_number(out, e);
 		break;
 	case EXPR_STRING:
 		buf_add_quoted(out, e->string);
 		break;
 	case EXPR_SELECTOR:
 		print_selector(out, &e->selector);
+		break;
+	case EXPR_SUBQUERY:
+		expr_print(out, e->subquery.arg);
+		print_range(out, &e->subquery);
 		break;
 	case EXPR_UNARY:
 		buf_add_char(out, e->unary.negative ? '-' : '+');
@@ -191,6 +259,10 @@ static void pretty(struct buf *out, const struct expr *e, unsigned level)
 		break;
 	case EXPR_BINARY:
 		pretty_binary(out, &e->binary, level);
+		break;
+	case EXPR_SUBQUERY:
+		pretty(out, e->subquery.arg, level);
+		print_range(out, &e->subquery);
 		break;
 	case EXPR_CALL:
 		pretty_call(out, &e->call, level);

@@ -2,6 +2,18 @@
 
 #include <stdio.h>
 
+int64_t eval_shifted(const struct eval *ev, const struct time_shift *s, int64_t t_ns)
+{
+	int64_t t = s->at == AT_TIME ? s->at_ns :
+		s->at == AT_START        ? ev->start_ns :
+		s->at == AT_END          ? ev->end_ns :
+								   t_ns;
+
+	if (__builtin_sub_overflow(t, s->offset_ns, &t))
+		return s->offset_ns > 0 ? INT64_MIN : INT64_MAX;
+	return t;
+}
+
 enum err_code eval_fault(struct eval *ev, const struct expr *e, struct err *err, enum err_code code,
 	const char *fmt, ...)
 {

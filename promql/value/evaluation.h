@@ -25,6 +25,7 @@ struct value {
 	struct cost *costs;
 	struct profile_value *profiles;
 	struct top_table *tops;
+	struct cost_series *series; /* VALUE_RANGE */
 	size_t n; /* elements of whichever array the type names */
 	bool is_split; /* profiles: by labels of samples */
 };
@@ -52,7 +53,16 @@ struct eval {
 	struct naming *naming; /* tsdb/debuginfo/names/naming.h; NULL: addresses stay */
 	enum eval_mode mode;
 	int64_t t_ns; /* of this evaluation */
-	int64_t start_ns, end_ns, step_ns; /* of the query */
+	int64_t start_ns, end_ns, query_step_ns; /* of the query */
+	/*
+	 * A scope is the query, or a subquery of it, whose expression is evaluated at steps of its own:
+	 * about `steps` of them, from the first to the last.
+	 */
+	const struct expr *scope; /* NULL: the query */
+	int64_t step_ns, first_ns, last_ns;
+	uint64_t steps;
+	struct subquery_cache *subqueries; /* promql/subquery.h */
+	int64_t subquery_step_ns; /* of those that say none */
 	int64_t lookback_ns;
 	uint64_t samples_max, samples; /* read so far, over all steps */
 	struct budget *budget; /* of all memory of the query; may be NULL */
@@ -74,6 +84,8 @@ struct eval {
 
 #define EVAL_INFOS_MAX 8 /* of one query; further ones are left out */
 
+/* A time of evaluation, as offset and @ move it. */
+int64_t eval_shifted(const struct eval *ev, const struct time_shift *s, int64_t t_ns);
 /* An error at e's place in the query. */
 enum err_code eval_fault(struct eval *ev, const struct expr *e, struct err *err, enum err_code code,
 	const char *fmt, ...) PRINTF_LIKE(5, 6);

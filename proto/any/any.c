@@ -63,12 +63,6 @@ struct str any_name_guess(const struct pprof *p, struct str file_name)
 	return str_find(file, STR("block")) >= 0 ? STR("block") : STR("");
 }
 
-static bool is_level(struct str type)
-{
-	return str_has_prefix(type, STR("inuse_")) ||
-		str_has_prefix(type, STR("goroutine")) || str_is(type, "threadcreate");
-}
-
 /* ---- one profile ---- */
 
 static enum err_code one(struct arena *a, struct any_file *out, struct err *err)
@@ -89,10 +83,7 @@ static enum err_code add(struct arena *a, const struct pprof *p, const enum valu
 	if (!p->types_n)
 		return err_set(err, ERR_INVALID, "the profile has no sample types");
 	if (!kinds)
-		pprof_kinds(p, name, NULL, 0, own);
-	for (uint32_t i = 0; i < p->types_n && !kinds; i++)
-		if (is_level(p->strings[p->types[i].type]))
-			own[i] = KIND_GAUGE;
+		pprof_kinds(p, name, NULL, own);
 	if (!name.len)
 		name = p->strings[p->types[0].type];
 	out->v[out->n++] = (struct any_profile){ name, p, kinds ? kinds : own };
@@ -251,7 +242,9 @@ static enum err_code take_named(struct arena *a, enum folded_format format, stru
 	if (n > 1 && ((rc = pprof_concat(a, all, n, &p, err)) || (rc = label_samples(a, v, n, p, err))))
 		return rc;
 	for (uint32_t i = 0; i < p->types_n; i++)
-		kinds[i] = n == 1 ? kind : is_level(p->strings[p->types[i].type]) ? KIND_GAUGE : KIND_DELTA;
+		kinds[i] = n == 1 ?
+			kind :
+			value_is_level(STR(""), p->strings[p->types[i].type]) ? KIND_GAUGE : KIND_DELTA;
 	if ((rc = one(a, out, err)))
 		return rc;
 	return add(a, p, kinds, name, out, err);

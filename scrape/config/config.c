@@ -6,24 +6,13 @@
 
 #include "base/array.h"
 #include "base/fs.h"
-#include "base/hidden.h"
 #include "base/net/http_config.h"
 #include "base/quote.h"
+#include "base/yaml/problems.h"
+#include "scrape/config/foreign.h"
 #include "scrape/config/job_config.h"
 
 #define TEXT "configuration"
-
-/* Keys whose values are never shown, and keys of URLs, whose secrets are hidden. */
-/* clang-format off */
-static const char *const secrets[] = {
-	"password", "credentials", "bearer_token", "key", "secrets", "client_secret",
-	"secret_key", "session_token", NULL,
-};
-/* clang-format on */
-static const char *const urls[] = { "url", "proxy_url", "token_url", "api_server", "targets",
-	NULL };
-/* Maps from names of the user's own to values that are never shown. */
-static const char *const secret_maps[] = { "proxy_connect_header", "endpoint_params", NULL };
 
 /* ---- global ---- */
 
@@ -141,12 +130,13 @@ static enum err_code global_check(
 	return ERR_OK;
 }
 
-static const struct yaml_schema global_schema = {
+const struct yaml_schema config_global_schema = {
 	.name = "global_config",
 	.size = sizeof(struct global_config),
 	.fields = global_table,
 	.fields_n = sizeof(global_table) / sizeof(global_table[0]),
 	.check = global_check,
+	.foreign = (const struct yaml_foreign *const[]){ global_foreign, NULL },
 };
 
 static void global_fill(struct global_config *g)
@@ -165,6 +155,7 @@ static void global_fill(struct global_config *g)
 
 struct file_fields { /* jobs are decoded after `global`, wherever that is in the file */
 	struct global_config global;
+	bool has_global; /* decoded without an error */
 	const struct yaml_node *jobs, *files, *rules, *alerting, *push, *debuginfod, *directories,
 		*links, *bucket;
 };
@@ -187,8 +178,8 @@ static enum err_code keep_any(
 
 /* clang-format off */
 static const struct yaml_field file_table[] = {
-	{ "global", YAML_STRUCT, offsetof(struct file_fields, global), &global_schema, NULL,
-		"defaults", 0 },
+	{ "global", YAML_STRUCT, offsetof(struct file_fields, global), &config_global_schema, NULL,
+		"defaults", offsetof(struct file_fields, has_global) + 1 },
 	{ "scrape_configs", YAML_CUSTOM, offsetof(struct file_fields, jobs), NULL, keep_node,
 		"jobs", 0 },
 	{ "scrape_config_files", YAML_CUSTOM, offsetof(struct file_fields, files), NULL, keep_node,
@@ -214,11 +205,12 @@ static const struct yaml_field jobs_file_table[] = {
 };
 /* clang-format on */
 
-static const struct yaml_schema file_schema = {
+const struct yaml_schema config_file_schema = {
 	.name = "config",
 	.size = sizeof(struct file_fields),
 	.fields = file_table,
 	.fields_n = sizeof(file_table) / sizeof(file_table[0]),
+	.foreign = (const struct yaml_foreign *const[]){ config_foreign, NULL },
 };
 
 static const struct yaml_schema jobs_file_schema = {
@@ -238,30 +230,47 @@ static enum err_code jobs_grow(
 	return ERR_OK;
 }
 
-static enum err_code decode_jobs(
-	struct config *c, struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
+struct decoding {
+	struct config *config;
+	struct yaml_ctx ctx;
+	const struct global_config *global; /* NULL: it is wrong */
+};
+
+static enum err_code decode_job(
+	struct decoding *d, struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
 {
-	const struct yaml_node *at;
+	struct config *c = d->config;
 	struct scrape_config *job;
+	enum err_code rc;
+
+	if (yaml_is_null(n))
+		return yaml_err(n, err, ERR_INVALID, "empty or null scrape config section");
+	job = &c->scrape[c->scrape_n++]; /* counted first, so that its compiled rules are freed */
+	*job = (struct scrape_config){ 0 };
+	if ((rc = job_config_decode(ctx, n, d->global, job, err)))
+		return rc;
+	for (const struct scrape_config *other = c->scrape; other < job; other++)
+		if (str_eq(other->job_name, job->job_name))
+			return yaml_err(n, err, ERR_INVALID, "found multiple scrape configs with job name %s",
+				QUOTED(job->job_name));
+	return ERR_OK;
+}
+
+/* ctx: of the file that has them */
+static enum err_code decode_jobs(
+	struct decoding *d, struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
+{
+	size_t before = yaml_errors(ctx);
 	enum err_code rc;
 
 	if (!n)
 		return ERR_OK;
-	if ((rc = jobs_grow(c, n->n, n, err)))
+	if ((rc = jobs_grow(d->config, n->n, n, err)))
 		return rc;
-	for (at = n->child; at; at = at->next) {
-		if (yaml_is_null(at))
-			return yaml_err(at, err, ERR_INVALID, "empty or null scrape config section");
-		job = &c->scrape[c->scrape_n++]; /* counted first, so that its compiled rules are freed */
-		*job = (struct scrape_config){ 0 };
-		if ((rc = job_config_decode(ctx, at, &c->global, job, err)))
+	for (const struct yaml_node *at = n->child; at; at = at->next)
+		if ((rc = decode_job(d, ctx, at, err)) && !yaml_goes_on(ctx, rc, err))
 			return rc;
-		for (const struct scrape_config *other = c->scrape; other < job; other++)
-			if (str_eq(other->job_name, job->job_name))
-				return yaml_err(at, err, ERR_INVALID,
-					"found multiple scrape configs with job name %s", QUOTED(job->job_name));
-	}
-	return ERR_OK;
+	return yaml_end(ctx, before, err);
 }
 
 static enum err_code read_text(struct config *c, const char *path, struct str *out, struct err *err)
@@ -279,19 +288,21 @@ static enum err_code read_text(struct config *c, const char *path, struct str *o
 	return rc;
 }
 
-static enum err_code load_jobs_file(struct config *c, const char *path, struct err *err)
+static enum err_code load_jobs_file(struct decoding *d, const char *path, struct err *err)
 {
-	struct yaml_ctx ctx = { .arena = &c->arena, .dir = path_dir(str_of(path)) };
-	struct file_fields f;
+	struct config *c = d->config;
+	struct yaml_ctx ctx = d->ctx;
 	struct yaml_node *root;
+	struct file_fields f;
 	struct str text;
 	enum err_code rc;
 
+	ctx.dir = path_dir(str_of(path));
 	if ((rc = read_text(c, path, &text, err)) ||
-		(rc = yaml_parse(&c->arena, path, text, &root, err)) ||
+		(rc = yaml_parse_all(&c->arena, path, text, ctx.problems, &root, err)) ||
 		(rc = yaml_decode(&ctx, &jobs_file_schema, root, &f, err)))
 		return rc;
-	return decode_jobs(c, &ctx, f.jobs, err);
+	return decode_jobs(d, &ctx, f.jobs, err);
 }
 
 /* One '*' at most, in the last segment. */
@@ -309,6 +320,8 @@ static enum err_code decode_rule_files(
 	const struct yaml_node *at;
 	const char *path;
 
+	if (!n)
+		return ERR_OK;
 	if (n->n > CONFIG_FILES_MAX)
 		return yaml_err(n, err, ERR_LIMIT, "more than %u rule files", CONFIG_FILES_MAX);
 	c->rule_files = arena_array(&c->arena, struct str, n->n);
@@ -324,65 +337,110 @@ static enum err_code decode_rule_files(
 	return ERR_OK;
 }
 
-static enum err_code load_pattern(
-	struct config *c, struct yaml_ctx *ctx, const struct yaml_node *n, struct err *err)
+static enum err_code load_pattern(struct decoding *d, const struct yaml_node *n, struct err *err)
 {
+	struct config *c = d->config;
 	const char *path;
 	struct str dir, last, *names;
-	size_t names_n, loaded = 0;
-	enum err_code rc = ERR_OK;
+	size_t names_n, loaded = 0, before = yaml_errors(&d->ctx);
+	enum err_code rc;
 
 	if (!pattern_is_valid(n))
 		return yaml_err(n, err, ERR_INVALID, "invalid scrape config file path %s", QUOTED(n->text));
-	path = path_join(&c->arena, ctx->dir, n->text);
+	path = path_join(&c->arena, d->ctx.dir, n->text);
 	if (!path)
 		return arena_fail(&c->arena, TEXT, err);
 	if (!strpbrk(path, "*?["))
-		return load_jobs_file(c, path, err);
+		return load_jobs_file(d, path, err);
 	dir = str_dup(&c->arena, path_dir(str_of(path)));
 	last = str_base_name(str_of(path));
 	if (!dir.ptr || fs_list(dir.ptr, &c->arena, &names, &names_n, NULL))
 		return ERR_OK; /* a pattern may match nothing */
-	for (size_t i = 0; i < names_n && !rc; i++) {
+	for (size_t i = 0; i < names_n; i++) {
 		if (fnmatch(last.ptr, names[i].ptr, 0) != 0)
 			continue;
 		if (++loaded > CONFIG_FILES_MAX)
 			return yaml_err(n, err, ERR_LIMIT, "more than %u files", CONFIG_FILES_MAX);
 		path = path_join(&c->arena, dir, names[i]);
-		rc = path ? load_jobs_file(c, path, err) : arena_fail(&c->arena, TEXT, err);
+		rc = path ? load_jobs_file(d, path, err) : arena_fail(&c->arena, TEXT, err);
+		if (rc && !yaml_goes_on(&d->ctx, rc, err))
+			return rc;
 	}
-	return rc;
+	return yaml_end(&d->ctx, before, err);
 }
 
-static enum err_code config_decode(
-	struct config *c, const char *name, struct str dir, struct err *err)
+static enum err_code load_patterns(struct decoding *d, const struct yaml_node *n, struct err *err)
 {
-	struct yaml_ctx ctx = { .arena = &c->arena, .dir = dir };
-	struct file_fields f;
-	const struct yaml_node *n;
+	size_t before = yaml_errors(&d->ctx);
 	enum err_code rc;
 
-	if ((rc = yaml_parse(&c->arena, name, c->text, &c->root, err)) ||
-		(rc = yaml_decode(&ctx, &file_schema, c->root, &f, err)))
-		return rc;
-	c->global = f.global;
-	global_fill(&c->global);
-	if (f.rules && (rc = decode_rule_files(c, &ctx, f.rules, err)))
-		return rc;
-	if (f.alerting && (rc = alerting_config_decode(&ctx, f.alerting, &c->alerting, err)))
-		return rc;
-	if ((rc = push_config_decode(&ctx, f.push, &c->push, err)) ||
-		(rc = debuginfod_config_decode(&ctx, f.debuginfod, f.directories, &c->debuginfod, err)) ||
-		(rc = source_links_decode(&ctx, f.links, &c->source_links, err)) ||
-		(rc = bucket_section_decode(&ctx, f.bucket, &c->bucket, err)) ||
-		(rc = decode_jobs(c, &ctx, f.jobs, err)))
-		return rc;
-	if (f.files && f.files->n > CONFIG_FILES_MAX)
-		return yaml_err(f.files, err, ERR_LIMIT, "more than %u files", CONFIG_FILES_MAX);
-	for (n = f.files ? f.files->child : NULL; n; n = n->next)
-		if ((rc = load_pattern(c, &ctx, n, err)))
+	if (!n)
+		return ERR_OK;
+	if (n->n > CONFIG_FILES_MAX)
+		return yaml_err(n, err, ERR_LIMIT, "more than %u files", CONFIG_FILES_MAX);
+	for (const struct yaml_node *at = n->child; at; at = at->next)
+		if ((rc = load_pattern(d, at, err)) && !yaml_goes_on(&d->ctx, rc, err))
 			return rc;
-	return ERR_OK;
+	return yaml_end(&d->ctx, before, err);
+}
+
+/* One section after the other, in the order of this list: each may be wrong. */
+static enum err_code decode_sections(
+	struct decoding *d, const struct file_fields *f, bool with_files, struct err *err)
+{
+	struct config *c = d->config;
+	struct yaml_ctx *ctx = &d->ctx;
+	size_t before = yaml_errors(ctx);
+	enum err_code rc;
+
+	if ((rc = decode_rule_files(c, ctx, f->rules, err)) && !yaml_goes_on(ctx, rc, err))
+		return rc;
+	if (f->alerting && (rc = alerting_config_decode(ctx, f->alerting, &c->alerting, err)) &&
+		!yaml_goes_on(ctx, rc, err))
+		return rc;
+	if ((rc = push_config_decode(ctx, f->push, &c->push, err)) && !yaml_goes_on(ctx, rc, err))
+		return rc;
+	rc = debuginfod_config_decode(ctx, f->debuginfod, f->directories, &c->debuginfod, err);
+	if (rc && !yaml_goes_on(ctx, rc, err))
+		return rc;
+	if ((rc = source_links_decode(ctx, f->links, &c->source_links, err)) &&
+		!yaml_goes_on(ctx, rc, err))
+		return rc;
+	if ((rc = bucket_section_decode(ctx, f->bucket, &c->bucket, err)) &&
+		!yaml_goes_on(ctx, rc, err))
+		return rc;
+	if ((rc = decode_jobs(d, ctx, f->jobs, err)) && !yaml_goes_on(ctx, rc, err))
+		return rc;
+	if (with_files && (rc = load_patterns(d, f->files, err)) && !yaml_goes_on(ctx, rc, err))
+		return rc;
+	return yaml_end(ctx, before, err);
+}
+
+static enum err_code config_decode(struct config *c, const char *name, struct str dir,
+	const struct config_reading *how, struct yaml_problems *problems, struct err *err)
+{
+	struct decoding d = { .config = c,
+		.ctx = { .arena = &c->arena,
+			.dir = dir,
+			.problems = problems,
+			.take_foreign = how->ignore_foreign } };
+	size_t before = yaml_errors(&d.ctx);
+	struct file_fields f;
+	enum err_code rc;
+
+	if ((rc = yaml_parse_all(&c->arena, name, c->text, problems, &c->root, err)))
+		return rc;
+	if ((rc = yaml_decode(&d.ctx, &config_file_schema, c->root, &f, err)) &&
+		!yaml_goes_on(&d.ctx, rc, err))
+		return rc;
+	if (f.has_global || yaml_is_null(yaml_get(c->root, "global"))) {
+		c->global = f.global;
+		global_fill(&c->global);
+		d.global = &c->global;
+	}
+	if ((rc = decode_sections(&d, &f, !how->syntax_only, err)) && !yaml_goes_on(&d.ctx, rc, err))
+		return rc;
+	return yaml_end(&d.ctx, before, err);
 }
 
 static struct config *config_new(void)
@@ -396,8 +454,12 @@ static struct config *config_new(void)
 	return c;
 }
 
-static enum err_code finish(struct config *c, enum err_code rc, struct config **out)
+static enum err_code finish(struct config *c, struct yaml_problems *problems, enum err_code rc,
+	struct config **out, struct err *err)
 {
+	if (rc)
+		yaml_problems_add(problems, err);
+	yaml_problems_sort(problems);
 	if (rc) {
 		config_unref(c);
 		return rc;
@@ -406,7 +468,8 @@ static enum err_code finish(struct config *c, enum err_code rc, struct config **
 	return ERR_OK;
 }
 
-enum err_code config_load_file(const char *path, struct config **out, struct err *err)
+enum err_code config_read_file(const char *path, const struct config_reading *how,
+	struct yaml_problems *problems, struct config **out, struct err *err)
 {
 	struct config *c = config_new();
 	enum err_code rc;
@@ -417,12 +480,13 @@ enum err_code config_load_file(const char *path, struct config **out, struct err
 	if (!c->path.ptr)
 		rc = arena_fail(&c->arena, TEXT, err);
 	else if (!(rc = read_text(c, path, &c->text, err)))
-		rc = config_decode(c, path, path_dir(c->path), err);
-	return finish(c, rc, out);
+		rc = config_decode(c, path, path_dir(c->path), how, problems, err);
+	return finish(c, problems, rc, out, err);
 }
 
-enum err_code config_load_text(
-	const char *name, struct str dir, struct str text, struct config **out, struct err *err)
+enum err_code config_read_text(const char *name, struct str dir, struct str text,
+	const struct config_reading *how, struct yaml_problems *problems, struct config **out,
+	struct err *err)
 {
 	struct config *c = config_new();
 	enum err_code rc;
@@ -435,8 +499,48 @@ enum err_code config_load_text(
 	if (!c->text.ptr || !dir.ptr)
 		rc = arena_fail(&c->arena, TEXT, err);
 	else
-		rc = config_decode(c, name, dir, err);
-	return finish(c, rc, out);
+		rc = config_decode(c, name, dir, how, problems, err);
+	return finish(c, problems, rc, out, err);
+}
+
+enum err_code config_first_error(
+	const struct yaml_problems *problems, enum err_code rc, struct err *err)
+{
+	size_t i = 0, more = problems->errors_n - 1;
+
+	while (i < problems->n && !problems->v[i].code)
+		i++;
+	if (!rc || !problems->errors_n || i == problems->n)
+		return rc;
+	if (!more)
+		return err_set(err, rc, "%s", problems->v[i].text);
+	return err_set(err, rc, "%s (and %zu more error%s; `epitool check config` lists them)",
+		problems->v[i].text, more, more == 1 ? "" : "s");
+}
+
+enum err_code config_load_file(const char *path, struct config **out, struct err *err)
+{
+	struct yaml_problems problems;
+	enum err_code rc;
+
+	yaml_problems_init(&problems);
+	rc = config_read_file(path, &(struct config_reading){ 0 }, &problems, out, err);
+	rc = config_first_error(&problems, rc, err);
+	yaml_problems_release(&problems);
+	return rc;
+}
+
+enum err_code config_load_text(
+	const char *name, struct str dir, struct str text, struct config **out, struct err *err)
+{
+	struct yaml_problems problems;
+	enum err_code rc;
+
+	yaml_problems_init(&problems);
+	rc = config_read_text(name, dir, text, &(struct config_reading){ 0 }, &problems, out, err);
+	rc = config_first_error(&problems, rc, err);
+	yaml_problems_release(&problems);
+	return rc;
 }
 
 struct config *config_ref(struct config *c)
@@ -461,93 +565,29 @@ void config_unref(struct config *c)
 	free(c);
 }
 
-static bool is_one_of(struct str name, const char *const *names)
+enum err_code config_check_files(
+	const struct config *c, struct yaml_problems *problems, struct err *err)
 {
-	while (*names && !str_is(name, *names))
-		names++;
-	return *names != NULL;
-}
-
-static bool is_param_label(struct str name)
-{
-	struct str prefix = STR("__param_");
-
-	return str_has_prefix(name, prefix) &&
-		hidden_param((struct str){ name.ptr + prefix.len, name.len - prefix.len });
-}
-
-/* A rule that sets a parameter to a fixed value, not to a part of a label. */
-static bool sets_param(const struct yaml_node *rule, const struct yaml_node *value)
-{
-	const struct yaml_node *target = yaml_get(rule, "target_label");
-
-	return str_is(value->key->text, "replacement") && target && is_param_label(target->text) &&
-		str_find(value->text, STR("$")) < 0;
-}
-
-static enum yaml_shown shown(const struct yaml_node *mapping, const struct yaml_node *value)
-{
-	struct str name = value->key->text;
-	struct str outer = mapping->key ? mapping->key->text : STR("");
-
-	if (is_one_of(name, secrets) || is_one_of(outer, secret_maps) ||
-		(str_is(outer, "params") && hidden_param(name)) ||
-		(str_is(outer, "labels") && is_param_label(name)) || sets_param(mapping, value))
-		return YAML_HIDDEN;
-	return is_one_of(name, urls) ? YAML_URL : YAML_SHOWN;
-}
-
-void config_print(struct buf *out, const struct config *c)
-{
-	yaml_print(out, c->root, shown);
-}
-
-/* It enables the CPU profile only, since the server serves no other profile of itself. */
-void config_builtin_text(
-	struct buf *out, const char *scheme, const char *address, const char *path_prefix)
-{
-	buf_add_cstr(out,
-		"# Built in: no configuration file was given, so the server scrapes itself.\n"
-		"global:\n"
-		"  scrape_interval: 10s\n"
-		"scrape_configs:\n"
-		"  - job_name: epimetheus\n"
-		"    scheme: ");
-	buf_add_cstr(out, scheme);
-	buf_add_cstr(out,
-		"\n"
-		"    profiling_config:\n"
-		"      path_prefix: ");
-	buf_add_quoted(out, str_of(path_prefix));
-	buf_add_cstr(out,
-		"\n"
-		"      pprof_config:\n"
-		"        memory: {enabled: false}\n"
-		"        block: {enabled: false}\n"
-		"        mutex: {enabled: false}\n"
-		"        goroutine: {enabled: false}\n");
-	if (strcmp(scheme, "https") == 0)
-		buf_add_cstr(out,
-			"    tls_config:\n"
-			"      insecure_skip_verify: true # its own certificate, over its own loopback\n");
-	buf_add_cstr(out,
-		"    static_configs:\n"
-		"      - targets: [");
-	buf_add_quoted(out, str_of(address));
-	buf_add_cstr(out, "]\n");
-}
-
-enum err_code config_check_files(const struct config *c, struct err *err)
-{
+	struct yaml_ctx ctx = { .problems = problems };
+	size_t before = yaml_errors(&ctx);
+	const struct scrape_config *job;
 	enum err_code rc;
+	struct err why;
 
-	for (size_t i = 0; i < c->scrape_n; i++)
-		if ((rc = http_config_check_files(&c->scrape[i].http, err)) ||
-			(rc = sd_check_files(&c->scrape[i].sd, err)))
-			return err_wrap(err, rc, "job %s", QUOTED(c->scrape[i].job_name));
-	if ((rc = alerting_config_check_files(&c->alerting, err)))
+	for (size_t i = 0; i < 2 * c->scrape_n; i++) {
+		job = &c->scrape[i / 2];
+		rc = i % 2 ? sd_check_files(&job->sd, &why) : http_config_check_files(&job->http, &why);
+		if (!rc)
+			continue;
+		rc = yaml_err(job->at, err, rc, "job %s: %s", QUOTED(job->job_name), why.msg);
+		if (!yaml_goes_on(&ctx, rc, err))
+			return rc;
+	}
+	if ((rc = alerting_config_check_files(&c->alerting, err)) && !yaml_goes_on(&ctx, rc, err))
 		return rc;
-	if ((rc = debuginfod_config_check_files(&c->debuginfod, err)))
+	if ((rc = debuginfod_config_check_files(&c->debuginfod, err)) && !yaml_goes_on(&ctx, rc, err))
 		return rc;
-	return bucket_section_check_files(&c->bucket, err);
+	if ((rc = bucket_section_check_files(&c->bucket, err)) && !yaml_goes_on(&ctx, rc, err))
+		return rc;
+	return yaml_end(&ctx, before, err);
 }

@@ -16,6 +16,7 @@
 #define SCRAPE_CONFIG_CONFIG_H
 
 #include "base/net/http_client.h"
+#include "base/yaml/problems.h"
 #include "discovery/alerting.h"
 #include "discovery/discovery.h"
 #include "discovery/relabel.h"
@@ -69,6 +70,7 @@ struct profile_config {
 
 struct scrape_config {
 	struct str job_name;
+	const struct yaml_node *at; /* in the file, for messages */
 	int64_t scrape_interval_ns, scrape_timeout_ns; /* the global ones filled in */
 	struct str scheme;
 	struct params_config params;
@@ -104,6 +106,24 @@ struct config {
 	struct bucket_section bucket;
 };
 
+struct config_reading {
+	bool ignore_foreign; /* sections of Prometheus that are not ours are warnings */
+	bool syntax_only; /* scrape_config_files are not read */
+};
+/*
+ * Loads, with all errors and warnings, sorted by their places; *err is one of the errors. problems:
+ * of the caller, initialized.
+ */
+MUST_CHECK enum err_code config_read_file(const char *path, const struct config_reading *how,
+	struct yaml_problems *problems, struct config **out, struct err *err);
+MUST_CHECK enum err_code config_read_text(const char *name, struct str dir, struct str text,
+	const struct config_reading *how, struct yaml_problems *problems, struct config **out,
+	struct err *err);
+/* The first error in the file's order, in one message with the number of the others. Gives rc. */
+enum err_code config_first_error(
+	const struct yaml_problems *problems, enum err_code rc, struct err *err);
+
+/* The same without warnings, and with that message. */
 MUST_CHECK enum err_code config_load_file(const char *path, struct config **out, struct err *err);
 /* name: of the file in messages; dir: what paths are relative to. */
 MUST_CHECK enum err_code config_load_text(
@@ -123,8 +143,10 @@ void config_builtin_text(
 
 /*
  * For `check config`: every file that it names (credentials, certificates, targets) can be read.
- * Rule files are checked by promql/rules.
+ * What cannot be read is added to the problems (NULL: the first of all ends it), of each job the
+ * first of its own and the first of its discovery. Rule files are checked by promql/rules.
  */
-MUST_CHECK enum err_code config_check_files(const struct config *c, struct err *err);
+MUST_CHECK enum err_code config_check_files(
+	const struct config *c, struct yaml_problems *problems, struct err *err);
 
 #endif

@@ -7,6 +7,7 @@
 #include "base/fs.h"
 #include "base/net/http_config.h"
 #include "base/quote.h"
+#include "base/yaml/problems.h"
 #include "scrape/config/patterns.h"
 
 /* ---- servers ---- */
@@ -89,6 +90,7 @@ static enum err_code decode_server(
 static enum err_code decode_servers(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct debuginfod_config *out, struct err *err)
 {
+	size_t before = yaml_errors(ctx);
 	struct debuginfod_server *s;
 	enum err_code rc;
 
@@ -101,14 +103,15 @@ static enum err_code decode_servers(
 	for (const struct yaml_node *at = n->child; at; at = at->next) {
 		s = &out->v[out->n++]; /* counted first, so that what is compiled is freed */
 		*s = (struct debuginfod_server){ 0 };
-		if ((rc = decode_server(ctx, at, s, err)))
-			return rc;
-		for (const struct debuginfod_server *other = out->v; other < s; other++)
+		rc = decode_server(ctx, at, s, err);
+		for (const struct debuginfod_server *other = out->v; !rc && other < s; other++)
 			if (str_eq(other->url, s->url))
-				return yaml_err(yaml_get(at, "url"), err, ERR_INVALID,
+				rc = yaml_err(yaml_get(at, "url"), err, ERR_INVALID,
 					"found multiple debuginfod servers with URL %s", QUOTED(s->url));
+		if (rc && !yaml_goes_on(ctx, rc, err))
+			return rc;
 	}
-	return ERR_OK;
+	return yaml_end(ctx, before, err);
 }
 
 /* ---- directories ---- */

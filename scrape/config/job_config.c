@@ -5,6 +5,9 @@
 
 #include "base/net/http_config.h"
 #include "base/quote.h"
+#include "base/yaml/problems.h"
+#include "discovery/foreign_sd.h"
+#include "scrape/config/foreign.h"
 
 #define PARAMS_MAX 1000u
 #define INSTANCE_LABELS_MAX 32u
@@ -88,16 +91,39 @@ static enum err_code decode_instance_labels(
 	return rc;
 }
 
+/* Prometheus's label of the one path that it scrapes. */
+static bool is_metrics_path(const struct yaml_node *n)
+{
+	return n && n->kind == YAML_SCALAR && str_is(n->text, "__metrics_path__");
+}
+
+static void warn_of_metrics_path(struct yaml_ctx *ctx, const struct yaml_node *rule)
+{
+	const struct yaml_node *target = yaml_get(rule, "target_label");
+	const struct yaml_node *sources = yaml_get(rule, "source_labels");
+
+	if (is_metrics_path(target))
+		yaml_warn(ctx, target,
+			"__metrics_path__ is not used here: the label with a profile's path is "
+			"__profile_path__");
+	for (sources = sources ? sources->child : NULL; sources; sources = sources->next)
+		if (is_metrics_path(sources))
+			yaml_warn(ctx, sources,
+				"__metrics_path__ is empty here: the label with a profile's path is "
+				"__profile_path__");
+}
+
 static enum err_code decode_relabel(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	const struct yaml_node *c;
 
-	if (n->kind == YAML_SEQUENCE)
-		for (c = n->child; c; c = c->next)
-			if (yaml_is_null(c))
-				return yaml_err(
-					c, err, ERR_INVALID, "empty or null target relabeling rule in scrape config");
+	for (c = n->kind == YAML_SEQUENCE ? n->child : NULL; c; c = c->next) {
+		if (yaml_is_null(c))
+			return yaml_err(
+				c, err, ERR_INVALID, "empty or null target relabeling rule in scrape config");
+		warn_of_metrics_path(ctx, c);
+	}
 	return relabel_rules_decode(ctx, n, field, err);
 }
 
@@ -136,12 +162,13 @@ static void job_defaults(struct yaml_ctx *ctx, void *out)
 	http_config_defaults(&c->http);
 }
 
-static const struct yaml_schema job_schema = {
+const struct yaml_schema config_job_schema = {
 	.name = "scrape_config",
 	.size = sizeof(struct scrape_config),
 	.fields = job_table,
 	.fields_n = sizeof(job_table) / sizeof(job_table[0]),
 	.defaults = job_defaults,
+	.foreign = (const struct yaml_foreign *const[]){ sd_foreign, job_foreign, NULL },
 };
 
 static uint64_t or_global(uint64_t own, uint64_t global)
@@ -176,10 +203,12 @@ static enum err_code job_check(
 
 	if (!c->job_name.len)
 		return yaml_err(n, err, ERR_INVALID, "job_name is empty");
-	if (c->scrape_timeout_ns > c->scrape_interval_ns)
-		return yaml_err(n, err, ERR_INVALID,
-			"scrape timeout greater than scrape interval for scrape config with job name %s",
-			QUOTED(c->job_name));
+	if (c->scrape_timeout_ns > c->scrape_interval_ns) {
+		yaml_warn(ctx, yaml_get(n, "scrape_timeout"),
+			"scrape_timeout is cut to the scrape interval; a profile that is measured over some "
+			"seconds has so much longer");
+		c->scrape_timeout_ns = c->scrape_interval_ns;
+	}
 	if (!str_is(c->scheme, "http") && !str_is(c->scheme, "https"))
 		return yaml_err(yaml_get(n, "scheme"), err, ERR_INVALID, "scheme %s is not http or https",
 			QUOTED(c->scheme));
@@ -201,8 +230,9 @@ enum err_code job_config_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
 {
 	enum err_code rc;
 
-	if ((rc = yaml_decode(ctx, &job_schema, n, out, err)))
+	if ((rc = yaml_decode(ctx, &config_job_schema, n, out, err)) || !global)
 		return rc;
+	out->at = n;
 	fill_from_global(out, global);
 	assert(out->scrape_interval_ns > 0 && out->scrape_timeout_ns > 0 && out->body_size_limit > 0);
 	return job_check(ctx, n, out, err);

@@ -9,7 +9,10 @@
 
 #include "scrape/config/config.h"
 
-/* Release *out even if this fails. */
+/*
+ * Release *out even if this fails. global NULL: it is wrong, so that what depends on it is not
+ * checked.
+ */
 MUST_CHECK enum err_code job_config_decode(struct yaml_ctx *ctx, const struct yaml_node *n,
 	const struct global_config *global, struct scrape_config *out, struct err *err);
 void job_config_release(struct scrape_config *c);

@@ -7,6 +7,8 @@
 
 #include "base/clock.h"
 #include "base/quote.h"
+#include "base/yaml/problems.h"
+#include "scrape/config/foreign.h"
 #include "scrape/config/job_config.h"
 
 struct profile_default {
@@ -100,12 +102,13 @@ static void set_defaults(struct yaml_ctx *ctx, void *out)
 	fields_from(find_default(*name), *name, out);
 }
 
-static const struct yaml_schema profile_schema = {
+const struct yaml_schema config_profile_schema = {
 	.name = "pprof_config",
 	.size = sizeof(struct profile_fields),
 	.fields = profile_table,
 	.fields_n = sizeof(profile_table) / sizeof(profile_table[0]),
 	.defaults = set_defaults,
+	.foreign = (const struct yaml_foreign *const[]){ profile_foreign, NULL },
 };
 
 static enum err_code decode_profile(
@@ -120,7 +123,7 @@ static enum err_code decode_profile(
 		return yaml_err(n->key, err, ERR_INVALID, "%s is not a valid profile name", QUOTED(name));
 	own.user = &name;
 	fields_from(find_default(name), name, &f);
-	if (!yaml_is_null(n) && (rc = yaml_decode(&own, &profile_schema, n, &f, err)))
+	if (!yaml_is_null(n) && (rc = yaml_decode(&own, &config_profile_schema, n, &f, err)))
 		return rc;
 	if (f.path_set && !f.enabled_set)
 		f.profile.enabled = true; /* a path enables the profile */
@@ -147,6 +150,7 @@ static enum err_code decode_profiles(
 	struct yaml_ctx *ctx, const struct yaml_node *n, void *field, struct err *err)
 {
 	struct scrape_config *job = field;
+	size_t before = yaml_errors(ctx);
 	struct profile_fields f;
 	const struct yaml_node *c;
 	enum err_code rc;
@@ -166,8 +170,11 @@ static enum err_code decode_profiles(
 		job->profiles[job->profiles_n++] = f.profile;
 	}
 	for (c = n ? n->child : NULL; c; c = c->next)
-		if ((rc = decode_profile(ctx, c, &job->profiles[job->profiles_n++], err)))
+		if ((rc = decode_profile(ctx, c, &job->profiles[job->profiles_n++], err)) &&
+			!yaml_goes_on(ctx, rc, err))
 			return rc;
+	if ((rc = yaml_end(ctx, before, err)))
+		return rc;
 	assert(job->profiles_n <= DEFAULTS_N + (n ? n->n : 0));
 	qsort(job->profiles, job->profiles_n, sizeof(*job->profiles), profile_cmp);
 	return ERR_OK;
@@ -189,6 +196,7 @@ static const struct yaml_schema profiling_schema = {
 	.size = sizeof(struct scrape_config),
 	.fields = profiling_table,
 	.fields_n = sizeof(profiling_table) / sizeof(profiling_table[0]),
+	.foreign = (const struct yaml_foreign *const[]){ profiling_foreign, NULL },
 };
 
 enum err_code profiling_config_decode(

@@ -2,6 +2,7 @@
 
 #include "base/net/percent.h"
 #include "base/quote.h"
+#include "base/yaml/problems.h"
 
 #define LINE "${line}"
 #define PARTS_MAX 64u
@@ -195,7 +196,8 @@ static enum err_code decode_link(
 static enum err_code decode(
 	struct yaml_ctx *ctx, const struct yaml_node *n, struct source_links *out, struct err *err)
 {
-	enum err_code rc = ERR_OK;
+	size_t before = yaml_errors(ctx);
+	enum err_code rc;
 
 	if (n->n > SOURCE_LINKS_MAX)
 		return yaml_err(n, err, ERR_LIMIT, "more than %u source_links", SOURCE_LINKS_MAX);
@@ -203,13 +205,15 @@ static enum err_code decode(
 	out->labels = arena_array(ctx->arena, struct str, LABELS_MAX);
 	if (!out->v || !out->labels)
 		return arena_fail(ctx->arena, "configuration", err);
-	for (const struct yaml_node *at = n->child; !rc && at; at = at->next) {
+	for (const struct yaml_node *at = n->child; at; at = at->next) {
 		struct source_link *link = &out->v[out->n++]; /* counted first: what is compiled is freed */
 
 		if (!(rc = decode_link(ctx, at, link, err)))
 			rc = add_labels(out, link, at, err);
+		if (rc && !yaml_goes_on(ctx, rc, err))
+			return rc;
 	}
-	return rc;
+	return yaml_end(ctx, before, err);
 }
 
 enum err_code source_links_decode(

@@ -292,7 +292,7 @@ static enum err_code find_kinds(struct receive_turn *t, const struct row *row,
 
 		if (!own)
 			return arena_fail(&t->arena, "profiles", err);
-		pprof_kinds(p, name, NULL, 0, own);
+		pprof_kinds(p, name, NULL, own);
 		for (uint32_t c = 0; c < p->types_n; c++)
 			kinds[pprof_same_type(all, p, c)] = row->v[i]->kinds ? row->v[i]->kinds[c] : own[c];
 	}

@@ -119,6 +119,28 @@ TEST(names_and_values)
 	CHECK(!label_value_valid(STR("\xff")));
 }
 
+TEST(sanitized_names)
+{
+	static const struct {
+		const char *name, *want;
+	} rows[] = {
+		{ "", "p_" },
+		{ "app.kubernetes.io/name", "p_app_kubernetes_io_name" },
+		{ "aZ09_-:", "p_aZ09___" },
+		{ "\xc3\xa9\xe2\x82\xac!", "p____" },
+		{ "a\xff", "p_a_" },
+	};
+	struct arena a;
+
+	arena_init(&a, 0);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+		CHECK_STR(label_name_sanitized(&a, "p_", str_of(rows[i].name)), rows[i].want);
+	arena_release(&a);
+	arena_init(&a, 1);
+	CHECK(!label_name_sanitized(&a, "p_", STR("x")).ptr);
+	arena_release(&a);
+}
+
 TEST(dup_does_not_share)
 {
 	char text[] = "value";

@@ -6,6 +6,8 @@ import { join } from 'node:path';
 import { root } from '../e2e/lib.mjs';
 import { bucket } from './bucket.mjs';
 import { growth, grown } from './growth.mjs';
+import { kubernetes } from './kubernetes.mjs';
+import { pair } from './pair.mjs';
 import { queries } from './queries.mjs';
 import { rules } from './rules.mjs';
 import { symbols } from './symbols.mjs';
@@ -17,8 +19,8 @@ import { begin, failed, header, judge, ran, results, targetLines, write } from '
 import { scale } from './scale.mjs';
 import { targets } from './targets.mjs';
 
-const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, work, rules, scrape, push, symbols, bucket,
-  growth, binary, scale };
+const sections = { ingest, merge, bytes, long, query: queries, top, restart, memory, work, rules, scrape, pair, kubernetes, push, symbols,
+  bucket, growth, binary, scale };
 
 for (const t of targets) if (t.section !== null && !sections[t.section]) throw new Error(`targets.mjs: no section is called "${t.section}"`);
 const wanted = process.argv.slice(2).flatMap((a) => a.split(',')).filter(Boolean);

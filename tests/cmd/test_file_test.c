@@ -159,9 +159,10 @@ TEST(faults_of_files_have_their_place)
 		{ "rule_files: [r.yml]\n", "" },
 		{ "nonesuch: 1\n", "t.yml:1:1: field nonesuch not found in type unitTestFile" },
 		{ "tests:\n- intervall: 1m\n",
-			"t.yml:2:3: field intervall not found in type testGroup" },
+			"t.yml:2:3: field intervall not found in type testGroup; did you mean \"interval\"?" },
 		{ "tests:\n- input_series:\n  - series: up{\n    values: 1\n",
-			"t.yml:3:13: series: 1:4: unexpected end of query, expected \"}\" or label name" },
+			"t.yml:3:13: series: 1:4: unexpected end of query, expected string, "
+			"\"}\" or label name" },
 		{ "tests:\n- input_series:\n  - series: '{a=\"b\"}'\n    values: 1\n",
 			"t.yml:3:5: series: a name is missing" },
 		{ "tests:\n- input_series:\n  - series: up\n    values: 1y\n",

@@ -24,28 +24,34 @@ struct fixture {
 	/* guarded by lock */
 	struct buf last[2]; /* per job (user is its index): addresses and labels, as text */
 	int updates;
+	int costs_us; /* of a processor, that a delivery takes */
 };
 
 static inline void on_update(void *ctx, void *user, struct groups *g)
 {
 	struct fixture *f = ctx;
 	struct buf *out = &f->last[(uintptr_t)user];
+	const struct target_group *v;
+	struct groups_cursor all;
 
 	mutex_lock(&f->lock);
 	buf_clear(out);
-	for (size_t i = 0; i < g->n; i++) {
-		buf_add_str(out, g->v[i].source);
+	groups_begin(&all, g);
+	while ((v = groups_next(&all))) {
+		buf_add_str(out, v->source);
 		buf_add_char(out, ' ');
-		labels_print(out, g->v[i].labels);
-		for (size_t k = 0; k < g->v[i].targets_n; k++) {
+		labels_print(out, v->labels);
+		for (size_t k = 0; k < v->targets_n; k++) {
 			buf_add_char(out, ' ');
-			buf_add_str(out, labels_get(g->v[i].targets[k], STR("__address__")));
+			buf_add_str(out, labels_get(v->targets[k], STR("__address__")));
 		}
 		buf_add_char(out, '\n');
 	}
 	f->updates++;
 	cond_broadcast(&f->changed);
 	mutex_unlock(&f->lock);
+	for (int64_t end = clock_thread_ns() + f->costs_us * NS_PER_US; clock_thread_ns() < end;)
+		;
 }
 
 static inline void fixture_open(struct fixture *f, const char *dns_servers)

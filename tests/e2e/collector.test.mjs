@@ -3,9 +3,8 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { api, execFileSync, join, query, request, root, scratch, start, startServer, until, writeFileSync } from './lib.mjs';
+import { api, execFileSync, freePort, join, query, request, root, scratch, start, startServer, until, writeFileSync } from './lib.mjs';
 import { standBetween } from './senders/between.mjs';
 import { fields } from './senders/pprof.mjs';
 
@@ -31,18 +30,6 @@ function recorded(name, end) {
 /** Some requests of the last minutes, each with times of its own. */
 function requests(names, end) {
   return names.map((name, i) => recorded(name, end - 100_000 + i * 7000 + i));
-}
-
-/** A port that nobody has, below those that the system gives to others. */
-async function freePort() {
-  for (;;) {
-    const port = 20000 + Math.floor(Math.random() * 12000);
-    const free = await new Promise((done) => {
-      const s = createServer().once('error', () => done(false));
-      s.listen(port, '127.0.0.1', () => s.close(() => done(true)));
-    });
-    if (free) return port;
-  }
 }
 
 const exporters = {

@@ -2,7 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { execFileSync, finish, join, root, scratch, writeFileSync } from './lib.mjs';
+import { epitool, execFileSync, finish, join, root, scratch, writeFileSync } from './lib.mjs';
 
 const otelcol = join(root, 'build/senders/collector/otelcol');
 const read = (path) => readFileSync(join(root, 'examples', path), 'utf8');
@@ -13,6 +13,16 @@ async function validate(t, text) {
   writeFileSync(file, text);
   return finish(t, otelcol, ['validate', `--config=file:${file}`, '--feature-gates=+service.profilesSupport']);
 }
+
+test('configurations for discovery are accepted', async (t) => {
+  for (const name of ['consul', 'docker', 'ec2', 'nomad']) {
+    const file = join(scratch(t), `${name}.yml`), secret = join(scratch(t), 'secret');
+    writeFileSync(secret, 'x');
+    writeFileSync(file, read(`discovery/${name}.yml`).replace(/\/run\/secrets\/\S+?(?=[}\]])/, secret));
+    const run = await finish(t, epitool, ['check', 'config', file]);
+    assert.equal(run.code, 0, run.err);
+  }
+});
 
 test('a collector accepts the configuration that relays', async (t) => {
   const run = await validate(t, read('senders/otelcol.yml'));

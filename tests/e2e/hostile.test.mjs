@@ -44,6 +44,15 @@ const kinds = {
     res.end('not now');
   })],
   reset: [/reset|closed|EOF/i, () => net.createServer((s) => { s.on('error', () => {}); s.once('data', () => s.resetAndDestroy?.() ?? s.destroy()); })],
+  login: [/^target answers a web page \(Content-Type "text\/html"\), not a profile; the target redirected to http:\/\/127\.0\.0\.1:\d+\/login\?next=xxxxx$/,
+    () => http.createServer((req, res) => {
+      if (req.url.startsWith('/login')) res.setHeader('Content-Type', 'text/html').end('<html>who are you?</html>');
+      else res.writeHead(302, { Location: `/login?next=${req.url.slice(1)}` }).end();
+    })],
+  tls: [/^server returned HTTP status 400 Bad Request: the target speaks TLS, set "scheme: https"$/, () => net.createServer((s) => {
+    s.on('error', () => {}); // as a server in Go answers
+    s.once('data', () => s.end('HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n'));
+  })],
   garbage: [/./, () => http.createServer((req, res) => res.end(Buffer.from('0a0b0c0d', 'hex')))],
 };
 
@@ -62,7 +71,10 @@ scrape_configs:
 ${jobs.map(([name, address]) => `  - job_name: ${name}
     profiling_config: {pprof_config: {process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}
     static_configs: [{targets: ["${address}"]}]
-`).join('')}`, args: ['--log.level=debug'] });
+`).join('')}  - job_name: plain
+    scheme: https
+    static_configs: [{targets: ["${good.address}"]}]
+`, args: ['--log.level=debug'] });
 
   const list = await until('each target has been tried', 60, async () => {
     const all = await targets(server);
@@ -72,6 +84,8 @@ ${jobs.map(([name, address]) => `  - job_name: ${name}
   for (const [name, [want]] of Object.entries(kinds)) {
     await t.test(name, () => assert.match(error[name], want));
   }
+  await t.test('plain', () => assert.match(error.plain,
+    /^tls 127\.0\.0\.1:\d+: wrong version number: the target does not speak TLS, set "scheme: http"$/));
   await t.test('silent', () => assert.match(error.silent, /context deadline exceeded/));
   await t.test('refused', () => assert.match(error.refused, /127\.0\.0\.1:1: Connection refused/));
   await t.test('nowhere', () => assert.match(error.nowhere, /no-such-host\.invalid/));

@@ -6,6 +6,7 @@ import { Buffer } from 'node:buffer';
 export const groups = {
   nodes: '/api/v1', namespaces: '/api/v1', pods: '/api/v1', services: '/api/v1', endpoints: '/api/v1',
   endpointslices: '/apis/discovery.k8s.io/v1', ingresses: '/apis/networking.k8s.io/v1',
+  replicasets: '/apis/apps/v1', jobs: '/apis/batch/v1',
 };
 
 const at = (o, path) => path.split('.').reduce((v, k) => v?.[k], o);
@@ -245,5 +246,10 @@ export function node(name, ip, labels) {
 export function ingress(namespace, name, hosts) {
   return { metadata: meta(namespace, name), spec: { rules: hosts.map((host) => ({ host, http: { paths: [{ path: '/' }] } })) } };
 }
+
+/** An object that another one controls: a replica set of a deployment, a job of a cron job. owner: [kind, name] */
+export const owned = (object, [kind, name]) =>
+  ({ ...object, metadata: { ...object.metadata,
+    ownerReferences: [{ apiVersion: /Job/.test(kind) ? 'batch/v1' : 'apps/v1', kind, name, uid: `uid-of-${name}`, controller: true }] } });
 
 export const namespace = (name, labels) => ({ metadata: meta('', name, labels) });

@@ -87,13 +87,13 @@ export async function finish(t, program, args, seconds = 60, options = {}) {
  * The server, on a free port unless one is given; config is YAML text, or undefined for a start without a file. `seconds`:
  * until it is ready, as until() has it.
  */
-export async function startServer(t, { dir, config, args = [], ready = true, scheme = 'http', port = 0, seconds = 20 }) {
+export async function startServer(t, { dir, config, args = [], ready = true, scheme = 'http', port = 0, seconds = 20, env }) {
   const list = [`--web.listen-address=127.0.0.1:${port}`, `--storage.tsdb.path=${join(dir, 'data')}`, ...args];
   if (config !== undefined) {
     writeFileSync(join(dir, 'epimetheus.yml'), config);
     list.push(`--config.file=${join(dir, 'epimetheus.yml')}`);
   }
-  const run = start(t, epimetheus, list, { cwd: dir });
+  const run = start(t, epimetheus, list, { cwd: dir, env });
   run.began = Date.now();
   // In no test may the server need a system call that its sandbox does not allow.
   t.after(async () => {
@@ -157,6 +157,18 @@ export async function startPrometheus(t, dir, config) {
   return startOnFreePort(t, 'prometheus', (port) => start(t, program, [`--config.file=${file}`,
     `--storage.tsdb.path=${join(dir, 'data')}`, `--web.listen-address=127.0.0.1:${port}`,
     '--enable-feature=no-default-scrape-port'], { cwd: dir }));
+}
+
+/** A port that nobody has, below those that the system gives to others. */
+export async function freePort() {
+  for (;;) {
+    const port = 20000 + Math.floor(Math.random() * 12000);
+    const free = await new Promise((done) => {
+      const s = http.createServer().once('error', () => done(false));
+      s.listen(port, '127.0.0.1', () => s.close(() => done(true)));
+    });
+    if (free) return port;
+  }
 }
 
 /** For programs that cannot choose a port themselves: `run(port)` starts one. A port that is in use is replaced by another. */

@@ -45,7 +45,7 @@ scrape_configs:
   assert.match(errors.silent, /^context deadline exceeded/);
   assert.match(errors.drip, /^context deadline exceeded/);
   assert.equal(errors.huge, 'body size limit exceeded');
-  assert.equal(errors.redirects, 'stopped after 10 redirects');
+  assert.match(errors.redirects, /^stopped after 10 redirects; the target redirected to http:\/\/\S+$/);
   assert.match(errors.wrong_type, /^target answers a web page/);
   assert.match(errors.error, /^server returned HTTP status 500/);
   assert.ok(await metric(server, 'epimetheus_scrape_start_delay_seconds_count') >= 2 * N);

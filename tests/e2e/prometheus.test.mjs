@@ -140,3 +140,27 @@ test('rule files are taken and refused as promtool does', { timeout: 300000 }, a
   const taken = await compareVerdicts(t, 'rules', ruleFiles);
   assert.ok(taken > 10 && ruleFiles.length - taken > 15, `${taken} of ${ruleFiles.length} taken`);
 });
+
+test('rules that are given twice are those that promtool finds', async (t) => {
+  const dir = scratch(t);
+  const file = join(dir, 'r.yml');
+  const record = (record, labels) => ({ record, expr: 'vector(1)', ...(labels && { labels }) });
+  writeFileSync(file, JSON.stringify({ groups: [
+    { name: 'a', rules: [record('r', { x: 'y' }), record('s'), record('r', { x: 'z' }), { alert: 'A', expr: 'vector(1)' }] },
+    { name: 'b', rules: [record('r', { x: 'y' }), record('t'), { alert: 'A', expr: 'vector(2)', for: '1m' }, record('s', { x: 'y' })] },
+  ] }));
+  const theirs = await finish(t, join(bin, 'promtool'), ['check', 'rules', file]);
+  assert.equal(theirs.code, 0);
+  const found = [...(theirs.out + theirs.err).matchAll(/^Metric: (\S+)$/gm)].map((m) => m[1]);
+  assert.deepEqual(found, ['A', 'r']);
+  const ours = await finish(t, epitool, ['check', 'rules', file]);
+  assert.equal(ours.code, 0, ours.err);
+  const said = [...ours.err.matchAll(/^ {2}WARNING: \S+r\.yml:\d+:\d+: group "b", "(\S+)": the (rule|alert) at \S+r\.yml:\d+:\d+ has the same name and labels$/gm)];
+  assert.deepEqual(said.map((m) => [m[1], m[2]]), [['r', 'rule'], ['A', 'alert']]);
+  assert.match(ours.err, /\n {2}SUCCESS: 8 rules found\n$/);
+
+  const server = await startServer(t, { dir, config: 'rule_files: [r.yml]\nscrape_configs: []\n' });
+  const logged = server.err.split('\n').filter((l) => /level=warn component=rules msg="duplicate rule"/.test(l));
+  assert.equal(logged.length, 2, server.err);
+  assert.match(logged[0], /rule=".*group \\"b\\", \\"r\\": the rule at /);
+});

@@ -8,11 +8,11 @@ mkdir -p build
 for package in prometheus prometheus-alertmanager; do
 	tests/debian.sh "$package" "build/$package" >/dev/null || exit 1
 done
-# Takes a minute of a processor where nothing is cached; the tests that need it wait for it, and say why it failed.
-tests/e2e/senders/prepare.sh go node python java collector >build/senders.log 2>&1 &
-longest=(changed cluster_example cluster campaign ceph senders grafana demo cluster_rules prometheus rules pgo test_rules)
+# Takes some minutes of a processor where nothing is cached; the tests that need it wait for it, and say why it failed.
+tests/e2e/senders/prepare.sh go node python java profilecli collector discoverers >build/senders.log 2>&1 &
+longest=(changed pair cluster_example cluster campaign ceph senders grafana demo cluster_rules prometheus rules pgo test_rules)
 others=()
-last=(examples collector)
+last=(examples collector discoverers)
 for file in tests/e2e/*.test.mjs; do
 	name=$(basename "$file" .test.mjs)
 	[[ " ${longest[*]} ${last[*]} " == *" $name "* ]] || others+=("$file")

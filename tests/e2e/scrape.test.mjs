@@ -251,7 +251,8 @@ scrape_configs:
   const moved = seen.second.find((x) => x.url === '/moved');
   assert.equal(moved.headers.authorization, undefined, 'credentials stay with the host they are for');
   assert.equal(moved.headers['x-key'], undefined);
-  await until('still is tried', 20, async () => (await health('still')).lastError === 'server returned HTTP status 302 Found');
+  await until('still is tried', 20, async () => (await health('still')).lastError ===
+    `server returned HTTP status 302 Found: it leads to http://${second}/moved, and the job has "follow_redirects: false"`);
   assert.equal((await health('still')).health, 'down');
 
   // Two jobs on one CPU profiler take turns, and are told.

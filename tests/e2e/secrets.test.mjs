@@ -41,6 +41,10 @@ scrape_configs:
   http_sd_configs:
   - {url: 'http://${peer}/sd?key=${SECRET}', refresh_interval: 1s}
   - {url: 'http://${peer}/broken?key=${SECRET}&seconds=1', refresh_interval: 1s}
+- job_name: apis
+  consul_sd_configs: [{server: '${peer}', scheme: http, token: ${SECRET}, username: u, password: ${SECRET}}]
+  ec2_sd_configs: [{region: r, endpoint: 'http://${peer}', access_key: a, secret_key: ${SECRET}}]
+  nomad_sd_configs: [{server: 'http://${peer}', http_headers: {X-Nomad-Token: {secrets: [${SECRET}]}}}]
 - job_name: static
   basic_auth: {username: u, password: ${SECRET}}
   static_configs:
@@ -82,6 +86,7 @@ test('no key of a configuration is shown', { timeout: 300000 }, async (t) => {
     return asked(/profile\?.*token=S3CRET&?/) && asked(/auth=S3CRET/) && asked(/^\/sd\?key=S3CRET/) && asked(/^\/broken\?key=S3CRET/) &&
       asked(/key=S3CRET/) && (await targets(server)).some((x) => x.health === 'down' && x.scrapePool === 'found');
   });
+  await until('APIs were asked', 20, async () => ['/v1/agent/self', '/v1/services?', '/'].every((path) => peer.seen.some((url) => url.startsWith(path))));
   await until('alerts were sent', 20, async () => peer.seen.some((url) => url.startsWith('/api/v2/alerts')));
 
   const shown = await api(server, 'targets');

@@ -42,8 +42,8 @@ test('wrong flags and files are said, with exit code 2', async (t) => {
     [[`--config.file=${dir}`], /Is a directory/],
     [[`--config.file=${file}`], /bad\.yml:3:5: field job_nme not found in type/, 'global: {}\nscrape_configs:\n  - job_nme: x\n'],
     [[`--config.file=${file}`], /bad\.yml:2:1: did not find expected node content/, 'a: [\n'],
-    [[`--config.file=${file}`], /scrape timeout greater than scrape interval for scrape config with job name \\"x\\"/,
-      'scrape_configs: [{job_name: x, scrape_interval: 1s, scrape_timeout: 2s}]\n'],
+    [[`--config.file=${file}`], /1:9: global scrape timeout greater than scrape interval \(and 1 more error; `epitool check config` lists them\)/,
+      'global: {scrape_interval: 1s, scrape_timeout: 2s}\nscrape_configs: [~]\n'],
   ];
   const data = `--storage.tsdb.path=${join(dir, 'd')}`;
   rows.push([[`--config.file=${file}`, '--web.max-connections=4294967296'], /4294967296 connections at once: 1048576 are the most/,

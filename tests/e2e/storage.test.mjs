@@ -71,6 +71,9 @@ test('a snapshot is a data directory; deleted series are gone at once and after 
   const first = await fill(t, server);
   const end = first + 2 * SCRAPES;
   await until('blocks are cut', 30, async () => (await api(server, 'status/tsdb')).numBlocks >= 1);
+  const listed = (await api(server, 'status/tsdb')).blocks.filter((b) => b.ulid);
+  assert.deepEqual((await api(server, 'status/tsdb/blocks')).blocks, listed.map((b) => ({ ulid: b.ulid, minTime: b.minTime, maxTime: b.maxTime,
+    stats: { numSamples: b.numSamples, numSeries: b.numSeries }, compaction: { level: b.level }, version: 1 })));
   const { name } = await api(server, 'admin/tsdb/snapshot', {}, { method: 'POST' });
   const wrong = await request(`${server.url}/api/v1/admin/tsdb/delete_series?match[]=cpu:samples`, { method: 'POST' });
   assert.equal(wrong.status, 400);

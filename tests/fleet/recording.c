@@ -72,7 +72,7 @@ static enum err_code read_one(
 		goto done;
 	}
 	r->columns_n = p->types_n;
-	pprof_kinds(p, str_is(kind, "heap") ? STR("memory") : kind, NULL, 0, r->kinds);
+	pprof_kinds(p, str_is(kind, "heap") ? STR("memory") : kind, NULL, r->kinds);
 	for (uint32_t c = 0; c < p->types_n; c++)
 		r->types[c] = str_dup(g->a, p->strings[p->types[c].type]);
 	if ((rc = sym_intern_profile(r->partition, p, r->kinds, &g->work, &in, err)))

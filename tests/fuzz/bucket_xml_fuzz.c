@@ -4,9 +4,10 @@
  * bytes; written again, it gives the same tree. As an error of a store it gives one line of ASCII.
  * As a file of credentials it gives some, or says why not.
  */
+#include "base/net/aws_profile.h"
+#include "base/xml/xml.h"
 #include "tests/fuzz/fuzz.h"
 #include "tsdb/bucket/internal.h"
-#include "tsdb/bucket/xml.h"
 
 static void print(struct buf *out, const struct xml_node *n)
 {
@@ -59,11 +60,13 @@ static void check_error(struct str text)
 static void check_credentials(struct str text)
 {
 	struct sigv4_credentials keys;
+	struct aws_profile p = { 0 };
 	struct arena arena;
 	struct err err;
 
 	arena_init(&arena, 0);
-	if (credentials_parse(&arena, text, STR("default"), &keys, &err))
+	aws_profile_read(text, STR("default"), &p);
+	if (aws_profile_keys(&arena, &p, STR("default"), &keys, &err))
 		require(err.msg[0] != '\0');
 	else
 		require(keys.access_key.len && keys.secret_key.len);

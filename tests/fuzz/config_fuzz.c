@@ -3,12 +3,13 @@
  * A configuration. What is accepted keeps its invariants, expands into targets that can be scraped,
  * and prints as YAML. Files named by it are not read here: inputs that would do so are passed over.
  */
-#include "scrape/targets.h"
+#include "scrape/targets/targets.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_job(struct config *c, const struct scrape_config *job)
 {
 	struct groups *g = groups_new(0);
+	const struct target *t;
 	struct target_set *s;
 	struct err err;
 
@@ -19,11 +20,12 @@ static void check_job(struct config *c, const struct scrape_config *job)
 		require(!job->profiles[i].enabled || job->profiles[i].path.len);
 	g->v = job->sd.statics;
 	g->n = job->sd.statics_n;
-	if (!targets_expand(c, job, (struct shard){ 0 }, g, &s, &err)) {
+	if (!targets_expand(c, job, (struct shard){ 0 }, g, NULL, &s, &err)) {
 		for (size_t i = 0; i < s->n; i++) {
-			require(s->v[i].interval_ns > 0 && s->v[i].timeout_ns > 0);
-			require(str_has_prefix(s->v[i].url, STR("http")) && s->v[i].name.len);
-			require(i == 0 || labels_cmp(s->v[i - 1].labels, s->v[i].labels) < 0);
+			t = target_set_at(s, i);
+			require(t->interval_ns > 0 && t->timeout_ns > 0);
+			require(str_has_prefix(t->url, STR("http")) && t->name.len);
+			require(i == 0 || labels_cmp(target_set_at(s, i - 1)->labels, t->labels) < 0);
 		}
 		target_set_unref(s);
 	}

@@ -43,8 +43,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!root)
 		return 0;
 	join.ctx = root;
-	join.node = data[0] & 32;
-	join.namespace = data[0] & 64;
+	join.attach.node = data[0] & 32;
+	join.attach.namespace = data[0] & 64;
+	join.attach.deployment = join.attach.job = join.attach.cronjob = data[0] & 128;
 	arena_init(&a, 32u << 20);
 	if (!kube_role_build((enum kube_role)(data[0] % KUBE_ROLES), &join,
 			STR("a/b"), json_is_array(root) ? json_array_get(root, 0) : root, &a, &g, &deps,

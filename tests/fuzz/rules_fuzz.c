@@ -11,7 +11,7 @@ static void check_rule(const struct rule_group *g, const struct rule *r)
 {
 	require(r->group == g && r->name.len && r->expr.len && r->expr_pretty.len && r->line);
 	for (size_t i = 0; i < r->labels_n; i++) {
-		require(label_name_valid(r->labels[i].name) && r->labels[i].text.len);
+		require(any_name_valid(r->labels[i].name) && r->labels[i].text.len);
 		require(!i || str_cmp(r->labels[i - 1].name, r->labels[i].name) < 0);
 		require(r->kind == RULE_ALERT || !r->labels[i].template);
 	}

@@ -42,8 +42,8 @@ TEST(selectors_of_numbers_are_costs)
 		{ 30, "up{instance='1'}", "up{instance=\"1\", job=\"a\"} 0" },
 		{ 15, "up{job='a'}",
 			"up{instance=\"1\", job=\"a\"} 1\nup{instance=\"2\", job=\"a\"} 1" },
-		{ 310, "up{instance='3'}", "up{instance=\"3\", job=\"b\"} 0" },
-		{ 311, "up{instance='3'}", "" }, /* behind the lookback */
+		{ 309, "up{instance='3'}", "up{instance=\"3\", job=\"b\"} 0" },
+		{ 310, "up{instance='3'}", "" }, /* behind the lookback */
 		{ 9, "up", "" },
 		{ 40, "up offset 10s",
 			"up{instance=\"1\", job=\"a\"} 0\n"
@@ -59,8 +59,12 @@ TEST(selectors_of_numbers_are_costs)
 		{ 40, "up * on (job) group_left total(merge by (job) (process_cpu:samples[1m]))",
 			"{instance=\"1\", job=\"a\"} 43\n{instance=\"3\", job=\"b\"} 0" },
 		{ 40, "merge(up)", "invalid input: 1:7: merge() wants profiles, got costs" },
-		{ 40, "up[1m]",
-			"invalid input: 1:1: up[1m] are numbers: avg_over_time() and its like "
+		{ 40, "up{job='a'}[1m]",
+			"up{instance=\"1\", job=\"a\"} 10=1 20=1 30=0 40=1\n"
+			"up{instance=\"2\", job=\"a\"} 10=1" },
+		{ 40, "{__name__='up', job='b'}[1m]", "up{instance=\"3\", job=\"b\"} 10=0" },
+		{ 40, "total(up[1m])",
+			"invalid input: 1:7: up[1m] are numbers: avg_over_time() and its like "
 			"make costs of them" },
 		{ 40, "changes(process_cpu[1m])",
 			"invalid input: 1:9: changes() wants numbers, got profiles" },
@@ -78,8 +82,8 @@ TEST(functions_over_windows_of_numbers)
 			"{instance=\"1\", job=\"a\"} 3\n"
 			"{instance=\"2\", job=\"a\"} 1\n"
 			"{instance=\"3\", job=\"b\"} 0" },
-		{ 40, "count_over_time(up{job='a'}[20s])", "{instance=\"1\", job=\"a\"} 3" },
-		{ 40, "count_over_time(up{job='a'}[19s])", "{instance=\"1\", job=\"a\"} 2" },
+		{ 40, "count_over_time(up{job='a'}[21s])", "{instance=\"1\", job=\"a\"} 3" },
+		{ 40, "count_over_time(up{job='a'}[20s])", "{instance=\"1\", job=\"a\"} 2" },
 		{ 40, "avg_over_time(up{instance='1'}[1m])", "{instance=\"1\", job=\"a\"} 0.75" },
 		{ 40, "min_over_time(up{instance='1'}[1m])", "{instance=\"1\", job=\"a\"} 0" },
 		{ 40, "max_over_time(job:cost:rate[1m])", "{job=\"a\"} 4" },
@@ -116,7 +120,7 @@ TEST(numbers_step_by_step)
 		"up{instance=\"1\", job=\"a\"} 10=1 20=1 30=0 40=1 50=1\n"
 		"up{instance=\"2\", job=\"a\"} 10=1");
 	ask(&w, o, "sum_over_time(up{instance='1'}[20s])",
-		"{instance=\"1\", job=\"a\"} 10=1 20=2 30=2 40=2 50=1");
+		"{instance=\"1\", job=\"a\"} 10=1 20=2 30=1 40=1 50=1");
 	ask(&w, o, "up{instance='1'} @ end()",
 		"up{instance=\"1\", job=\"a\"} 0=1 10=1 20=1 30=1 40=1 50=1");
 	o.start_ns = w.t0 + 60 * NS_PER_S; /* what came before counts within the lookback */

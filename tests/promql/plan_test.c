@@ -139,6 +139,66 @@ TEST(equal_selectors_are_read_once)
 	world_close(&w);
 }
 
+/* Steps of a subquery are evaluated once for all steps of the query, unless these are far apart. */
+TEST(subqueries_read_each_step_once)
+{
+	struct query_options once = { 0 }, steps, far;
+	struct world w;
+
+	if (!world_open(&w, NULL))
+		return;
+	fill(&w);
+	reads(&w, once, "max_over_time(total(cpu:samples)[20s:10s])", 1, 2);
+	reads(
+		&w, once, "max_over_time(total(cpu:samples[1m])[20s:10s]) + total(cpu:samples[1m])", 2, 3);
+	reads(&w, once, "max_over_time(total(cpu:samples @ end())[20s:5s])", 1, 1);
+	reads(&w, once,
+		"max_over_time(total(cpu:samples)[20s:10s]) / min_over_time(total(cpu:samples)[20s:10s])",
+		1, 2);
+	steps = (struct query_options){
+		.step_ns = 10 * NS_PER_S, .start_ns = w.t0, .end_ns = w.t0 + 20 * NS_PER_S
+	};
+	reads(&w, steps, "max_over_time(total(cpu:samples)[20s:10s])", 1, 4);
+	reads(&w, steps, "max_over_time(total(cpu:samples)[20s:10s] @ end())", 1, 2);
+	reads(&w, steps, "max_over_time(max_over_time(total(cpu:samples)[20s:10s])[20s:10s])", 1, 5);
+	far = steps;
+	far.step_ns = far.end_ns - far.start_ns;
+	reads(&w, far, "max_over_time(total(cpu:samples)[10s:5s])", 1, 4);
+	plan(&w, steps, "max_over_time(total(cpu:samples)[20s:10s])",
+		"max_over_time(total(cpu:samples)[20s:10s])  # costs\n"
+		"  total(cpu:samples)[20s:10s]  # costs\n"
+		"    total(cpu:samples)  # costs\n"
+		"      cpu:samples  # profiles or costs\n"
+		"        reads totals of 3 series, each series: 3 elements\n"
+		"        in (-20 s, -10 s] and 3 more, to (10 s, 20 s]\n"
+		"        about 3 profiles, 0 samples, 120 bytes, 3 rows of the head\n"
+		"all: about 0 samples of 2000000000, 120 bytes, 3 rows of the head\n");
+	world_close(&w);
+}
+
+TEST(subqueries_are_counted_before_they_begin)
+{
+	struct engine_options few = { .samples_max = 800 };
+	struct query_options steps;
+	struct world w;
+
+	if (!world_open(&w, &few))
+		return;
+	fill(&w);
+	at(&w, 20, "max_over_time(total(cpu:samples)[200s:1s])",
+		"limit exceeded: the query would look at about 600 series in its steps, which counts "
+		"as 60,000 samples, limit 800 (--query.max-samples)");
+	steps = (struct query_options){
+		.step_ns = 10 * NS_PER_S, .start_ns = w.t0, .end_ns = w.t0 + 20 * NS_PER_S
+	};
+	ask(&w, steps, "max_over_time(total(cpu:samples{pod='p'})[2s:1s])",
+		"{job=\"a\", pod=\"p\"} 10=4 20=4");
+	at(&w, 20, "max_over_time(vector(1)[100001s:1s])",
+		"limit exceeded: 1:15: the subquery has 100001 steps, limit 100000; a longer step has "
+		"fewer");
+	world_close(&w);
+}
+
 static int64_t at_second(const struct world *w, int s)
 {
 	return w->t0 + s * NS_PER_S;

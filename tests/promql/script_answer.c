@@ -138,7 +138,7 @@ static void print_series(
 	print_metric(out, s->metric);
 	for (size_t i = 0; i < s->n; t += o->step_ns) {
 		buf_add_char(out, ' ');
-		if (s->points[i].t_ns == t)
+		if (s->points[i].t_ns == t || !o->step_ns) /* of a window: one after the other */
 			buf_add_double(out, s->points[i++].value);
 		else
 			buf_add_char(out, '_');

@@ -483,7 +483,7 @@ static enum err_code append(
 	}
 	if ((rc = make_profile(l, x, row, &p, err)))
 		return rc;
-	pprof_kinds(p, labels_get(x->labels, STR(LABEL_NAME)), NULL, 0, kinds);
+	pprof_kinds(p, labels_get(x->labels, STR(LABEL_NAME)), NULL, kinds);
 	for (uint32_t i = 0; i < x->types_n && x->kinds_said; i++)
 		kinds[i] = x->types[i].kind;
 	for (uint32_t i = 0; i < x->types_n; i++)

@@ -88,6 +88,8 @@ static void walk(struct used *u, const struct expr *e)
 	e = expr_strip(e);
 	if (e->kind == EXPR_UNARY)
 		walk(u, e->unary.arg);
+	if (e->kind == EXPR_SUBQUERY)
+		walk(u, e->subquery.arg);
 	if (e->kind == EXPR_BINARY) {
 		u->operators[e->binary.op] = true;
 		walk(u, e->binary.lhs);

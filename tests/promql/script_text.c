@@ -137,11 +137,26 @@ static bool unquote(struct arena *a, struct str text, size_t *i, struct str *out
 	return (*i)++ < text.len;
 }
 
+/* A name, or a text in quotes, up to what ends it. */
+static bool take_name(struct arena *a, struct str text, size_t *i, struct str *out)
+{
+	size_t start = *i;
+
+	if (text.ptr[*i] == '"') {
+		++*i;
+		return unquote(a, text, i, out);
+	}
+	while (*i < text.len && text.ptr[*i] != '=' && text.ptr[*i] != ',' && text.ptr[*i] != '}')
+		++*i;
+	*out = str_trim((struct str){ text.ptr + start, *i - start });
+	return true;
+}
+
 bool script_labels(struct arena *a, struct str text, struct labels *out)
 {
 	struct labels_builder b;
 	struct str name, value;
-	size_t i = 0, start;
+	size_t i = 0;
 	struct err err;
 
 	labels_builder_init(&b, a, (struct labels){ 0 });
@@ -150,15 +165,18 @@ bool script_labels(struct arena *a, struct str text, struct labels *out)
 	if (i > 0)
 		labels_builder_set(&b, STR(LABEL_NAME), (struct str){ text.ptr, i });
 	for (i++; i < text.len && text.ptr[i] != '}';) {
-		for (start = i; i < text.len && text.ptr[i] != '='; i++)
-			;
-		name = str_trim((struct str){ text.ptr + start, i - start });
-		if (i + 1 >= text.len || text.ptr[i + 1] != '"')
+		if (!take_name(a, text, &i, &name))
 			return false;
-		i += 2;
-		if (!unquote(a, text, &i, &value))
-			return false;
-		labels_builder_set(&b, name, value);
+		if (i >= text.len || text.ptr[i] != '=') { /* {"the.name", ...} */
+			labels_builder_set(&b, STR(LABEL_NAME), name);
+		} else {
+			if (i + 1 >= text.len || text.ptr[i + 1] != '"')
+				return false;
+			i += 2;
+			if (!unquote(a, text, &i, &value))
+				return false;
+			labels_builder_set(&b, name, value);
+		}
 		while (i < text.len && (text.ptr[i] == ',' || text.ptr[i] == ' '))
 			i++;
 	}

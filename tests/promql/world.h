@@ -23,6 +23,7 @@ struct world {
 	struct engine *engine;
 	int64_t t0; /* WORLD_T0_NS, unless the test has its own */
 	int64_t duration_ns; /* of profiles stored; 0: 9 s, gauges none */
+	bool tells_infos; /* answers end with them */
 	struct arena arena;
 	struct buf text; /* of the last answer */
 };
@@ -326,14 +327,17 @@ static inline void print_result(struct world *w, const struct result *r)
 		if (r->type == RESULT_MATRIX) {
 			labels_print(out, r->matrix[i].metric);
 			for (size_t k = 0; k < r->matrix[i].n; k++) {
-				buf_printf(
-					out, " %lld=", (long long)((r->matrix[i].points[k].t_ns - w->t0) / NS_PER_S));
+				buf_add_char(out, ' ');
+				buf_add_double(out, (double)(r->matrix[i].points[k].t_ns - w->t0) / 1e9);
+				buf_add_char(out, '=');
 				buf_add_double(out, r->matrix[i].points[k].value);
 			}
 		}
 	}
 	for (size_t i = 0; i < r->warnings_n; i++)
 		buf_printf(out, "\nwarning: " STR_FMT, STR_ARG(r->warnings[i]));
+	for (size_t i = 0; i < r->infos_n && w->tells_infos; i++)
+		buf_printf(out, "%sinfo: " STR_FMT, out->len ? "\n" : "", STR_ARG(r->infos[i]));
 }
 
 /* Into w->text. */

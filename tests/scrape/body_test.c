@@ -3,38 +3,6 @@
 #include "tests/check.h"
 #include "tests/scrape/http_target.h"
 
-TEST(status_errors)
-{
-	static const struct {
-		int status;
-		const char *type, *body, *want;
-	} rows[] = {
-		{ 503, "text/plain; charset=utf-8", "no\n",
-			"server returned HTTP status 503 Service Unavailable: no" },
-		{ 500, "TEXT/PLAIN", "a\nb\x01\tc",
-			"server returned HTTP status 500 Internal Server Error: a b  c" },
-		{ 404, "text/html", "<p>", "server returned HTTP status 404 Not Found" },
-		{ 404, "", "no", "server returned HTTP status 404 Not Found" },
-		{ 404, "text/plain", " \n ", "server returned HTTP status 404 Not Found" },
-		{ 299, "", "", "server returned HTTP status 299" },
-		{ 400, "text/plain", "bad \xff byte",
-			"server returned HTTP status 400 Bad Request: bad ? byte" },
-	};
-	char wide[400];
-	struct err err;
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		CHECK_ERR(
-			body_status_error(rows[i].status, str_of(rows[i].type), str_of(rows[i].body), &err),
-			&err, ERR_UNAVAILABLE, rows[i].want);
-	/* 199 bytes and a character of two: cut before it, not in it */
-	memset(wide, 'x', sizeof(wide));
-	memcpy(wide + 199, "\xc3\xa4", 2);
-	body_status_error(500, STR("text/plain"), (struct str){ wide, sizeof(wide) }, &err);
-	CHECK_INT(
-		strlen(err.msg), strlen("server returned HTTP status 500 Internal Server Error: ") + 199);
-}
-
 struct bodies {
 	struct arena arena;
 	struct buf wire, gzip, twice;

@@ -32,6 +32,7 @@ struct http_target {
 	struct mutex lock;
 	/* guarded by lock */
 	struct http_target_counts counts;
+	bool profiled; /* /one: by somebody */
 	unsigned busy;
 	struct buf head;
 };
@@ -195,6 +196,42 @@ static void remember_head(struct http_target *t, struct str head)
 }
 
 /* False: the connection ends. */
+static bool answer_one(struct http_target *t, int fd, struct str head)
+{
+	const char *seconds = strstr(head.ptr, "seconds=");
+	bool taken;
+
+	mutex_lock(&t->lock);
+	taken = t->profiled;
+	t->profiled = true;
+	mutex_unlock(&t->lock);
+	if (taken)
+		return answer(fd, "500 Internal Server Error",
+			"Content-Type: text/plain; charset=utf-8\r\nX-Go-Pprof: 1\r\n",
+			STR("Could not enable CPU profiling: cpu profiling already in use\n"));
+	for (long i = seconds ? strtol(seconds + 8, NULL, 10) * 100 : 0;
+		 i > 0 && !atomic_load(&t->stop); i--)
+		usleep(10000);
+	mutex_lock(&t->lock);
+	t->profiled = false;
+	mutex_unlock(&t->lock);
+	return answer_profile(fd, buf_str(&t->cpu));
+}
+
+#define TLS_ANSWER \
+	"HTTP/1.0 400 Bad Request\r\n\r\nClient sent an HTTP request to an HTTPS server.\n"
+
+/* /to/x leads to /x, /to/round to itself. */
+static bool answer_redirect(int fd, struct str path)
+{
+	struct str to = { path.ptr + 3, path.len - 3 };
+	char headers[256];
+
+	snprintf(headers, sizeof(headers), "Location: " STR_FMT "\r\n",
+		STR_ARG(str_is(to, "/round") ? path : to));
+	return answer(fd, "302 Found", headers, STR(""));
+}
+
 static bool serve(struct http_target *t, int fd, struct str path, struct str head)
 {
 	struct buf twice = { 0 };
@@ -241,6 +278,16 @@ static bool serve(struct http_target *t, int fd, struct str path, struct str hea
 		return answer_huge(fd);
 	if (str_is(path, "/bomb"))
 		return answer_profile(fd, buf_str(&t->bomb));
+	if (str_has_prefix(path, STR("/to/")))
+		return answer_redirect(fd, path);
+	if (str_is(path, "/tls")) { /* as Go's servers of TLS answer HTTP */
+		send_all(fd, TLS_ANSWER, sizeof(TLS_ANSWER) - 1);
+		return false;
+	}
+	if (str_is(path, "/alert")) {
+		send_all(fd, "\x15\x03\x01\0\x02\x02\x46", 7);
+		return false;
+	}
 	if (str_is(path, "/reset")) {
 		send_all(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nabc", 43);
 		return false;
@@ -251,6 +298,8 @@ static bool serve(struct http_target *t, int fd, struct str path, struct str hea
 		return answer_busy(t, fd, buf_str(&t->good));
 	if (str_is(path, "/profile"))
 		return answer_busy(t, fd, buf_str(&t->cpu));
+	if (str_is(path, "/one"))
+		return answer_one(t, fd, head);
 	return answer(fd, "404 Not Found", "", STR(""));
 }
 
@@ -269,6 +318,10 @@ static void connection_main(void *ctx)
 			break;
 		have += (size_t)n;
 		head[have] = '\0';
+		if (head[0] == 0x16) { /* a client of TLS says hello: that is no request */
+			answer(c->fd, "400 Bad Request", "Connection: close\r\n", STR(""));
+			break;
+		}
 		if (!(end = strstr(head, "\r\n\r\n")) || strncmp(head, "GET ", 4) != 0)
 			continue;
 		path_n = strcspn(head + 4, " ?");

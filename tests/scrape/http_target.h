@@ -9,9 +9,12 @@
  *	/endless /huge /bomb /drip     more than anyone wants: chunks without end, a long body,
 	gzip of zeros,
  *	                               a byte now and then
+ *	/to/x                          leads to /x; /to/round to itself
+ *	/tls /alert                    as servers of TLS answer HTTP: 400, an alert
  *	/reset /silent                 closed in mid-answer; no answer
  *	/slow                          a profile after 300 ms
  *	/profile                       a CPU profile, taken for 300 ms whatever `seconds` says
+ *	/one                           one of as many seconds, refused as Go does while one is taken
  *
  * Threads: its own; the counters may be read at any time.
  */

@@ -1,5 +1,5 @@
 /* Targets over several loops: reloads, and ends, in the middle of their work. */
-#include "scrape/targets.h"
+#include "scrape/targets/targets.h"
 #include "tests/check.h"
 #include "tests/scrape/fixture.h"
 #include "tests/wait.h"

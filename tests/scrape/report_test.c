@@ -37,7 +37,7 @@ static void make_set(struct fixture *f, const char *labels)
 	CHECK_OK(config_load_text("c.yml", STR("."), buf_str(&text), &c, &err), &err);
 	g->v = c->scrape[0].sd.statics;
 	g->n = c->scrape[0].sd.statics_n;
-	CHECK_OK(targets_expand(c, &c->scrape[0], (struct shard){ 0 }, g, &f->set, &err), &err);
+	CHECK_OK(targets_expand(c, &c->scrape[0], (struct shard){ 0 }, g, NULL, &f->set, &err), &err);
 	config_unref(c);
 	groups_unref(g);
 	buf_release(&text);
@@ -75,7 +75,7 @@ static void scrape(void *ctx)
 	struct fixture *f = ctx;
 
 	for (size_t i = 0; i < f->scrapes; i++)
-		report_scrape(f->report, f->set, f->set->v,
+		report_scrape(f->report, target_set_at(f->set, 0),
 			&(struct report_scrape){ .start_ns = 1234567890 + (int64_t)i * NS_PER_S,
 				.duration_ns = 250 * NS_PER_MS,
 				.samples = 7,
@@ -88,7 +88,7 @@ static void scrape_and_go(void *ctx)
 	struct fixture *f = ctx;
 
 	scrape(f);
-	report_gone(f->report, f->set, f->set->v, 5 * NS_PER_S);
+	report_gone(f->report, target_set_at(f->set, 0), 5 * NS_PER_S);
 	stop(f->report);
 	scrape(f); /* is taken no more */
 }

@@ -8,7 +8,7 @@
 
 #include "base/fs.h"
 #include "proto/legacy/legacy.h"
-#include "scrape/url.h"
+#include "scrape/targets/url.h"
 #include "tests/check.h"
 #include "tests/scrape/fixture.h"
 #include "tests/scrape/symbol_target.h"

@@ -65,7 +65,18 @@ test("errors of scrapes have likely causes", () => {
 		["server returned HTTP status 503", /log/],
 		["tls handshake 10.0.0.1:443: certificate verify failed", /TLS/],
 		["context deadline exceeded", /in time/],
-		['malformed HTTP response "\\x15\\x03"', /HTTPS/],
+		['malformed HTTP response "SSH-2.0"', /HTTPS/],
+		['malformed HTTP response: the server speaks TLS: set "scheme: https"', /add scheme: https/],
+		[
+			'server returned HTTP status 400 Bad Request: the target speaks TLS, set "scheme: https"',
+			/add scheme: https/,
+		],
+		[
+			'tls 127.0.0.1:1: wrong version number: the target does not speak TLS, set "scheme: http"',
+			/remove scheme: https/,
+		],
+		["server returned HTTP status 404 Not Found; the target redirected to http://a/login", /login page/],
+		["server returned HTTP status 302 Found: it leads to /x", /redirects elsewhere/],
 		["pprof: field 3 is cut short", /^$/],
 	])
 		assert.match(firststeps.likelyCause(error), cause, error);

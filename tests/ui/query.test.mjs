@@ -44,6 +44,32 @@ test("what is more than a selector is not one", () => {
 		assert.equal(read.parseSelector(text), null, text);
 });
 
+test("names that are no words are in quotes", () => {
+	for (const [text_, want, printed] of [
+		['{"http.cpu"}', sel("http.cpu"), '{"http.cpu"}'],
+		['{"cpu", a="b"}', sel("cpu", ["a", "=", "b"]), 'cpu{a="b"}'],
+		['{"on"}', sel("on"), '{"on"}'],
+		['cpu{"k.v"!="x", \'a\'="b"}', sel("cpu", ["k.v", "!=", "x"], ["a", "=", "b"]), 'cpu{"k.v"!="x",a="b"}'],
+	]) {
+		assert.deepEqual(read.parseSelector(text_), want, text_);
+		assert.equal(text.formatSelector(want), printed);
+	}
+	assert.equal(text.formatLabel("job"), "job");
+	assert.equal(text.formatLabel("without"), '"without"');
+	assert.equal(text.formatLabel("a.b"), '"a.b"');
+});
+
+test("a subquery is a node, whose selectors are no windows of the query", () => {
+	for (const query_ of ["max_over_time(total(cpu)[1h:5m])", "cpu[30m:] @ end() offset 1d", "rate(up[5m])[1h:60] * 2"]) {
+		const { tree, selectors } = read.read(query_);
+		assert.ok(tree && read.hasSubquery(tree), query_);
+		assert.equal(selectors.length, 1, query_);
+		assert.equal(query.withRate(query_, 60), query_);
+	}
+	assert.equal(read.hasSubquery(read.read("rate(cpu[5m])").tree), false);
+	assert.equal(read.read("cpu[5m:1m:1m]").tree, null);
+});
+
 test("a selector prints back", () => {
 	assert.equal(text.formatSelector(sel("cpu")), "cpu");
 	assert.equal(

@@ -113,7 +113,29 @@ test("the likely cause of an error", () => {
 		["server returned HTTP status 401 Unauthorized", /credentials/],
 		["server returned HTTP status 503 Service Unavailable", /proxy at port 6999/],
 		["server returned HTTP status 500 Internal Server Error", /another profiler/],
-		["tls 127.0.0.1:1: wrong version number", /speaks plain HTTP/],
+		[
+			'tls 127.0.0.1:1: wrong version number: the target does not speak TLS, set "scheme: http"',
+			/^port 6999 speaks plain HTTP; remove "scheme: https"$/,
+		],
+		[
+			'server returned HTTP status 400 Bad Request: the target speaks TLS, set "scheme: https"',
+			/^port 6999 speaks TLS; add "scheme: https" to the job$/,
+		],
+		['malformed HTTP response: the server speaks TLS: set "scheme: https"', /^port 6999 speaks TLS;/],
+		[
+			'server returned HTTP status 302 Found: it leads to /x, and the job has "follow_redirects: false"',
+			/^name the address that it leads to, or remove "follow_redirects: false"$/,
+		],
+		["server returned HTTP status 307 Temporary Redirect: it does not say where to", /redirects elsewhere/],
+		[
+			'target answers a web page (Content-Type "text/html"), not a profile; the target redirected to http://sso/login?x=xxxxx',
+			/^it sends clients to a login page;/,
+		],
+		[
+			"server returned HTTP status 404 Not Found; the target redirected to http://b/",
+			/^it redirects elsewhere; is http:\/\/b\/ what you meant\?$/,
+		],
+		["stopped after 10 redirects; the target redirected to http://b/", /in circles/],
 		["tls 127.0.0.1:1: certificate verify failed: self-signed certificate", /ca_file/],
 		["tls 127.0.0.1:1: certificate verify failed: hostname mismatch", /server_name/],
 		["lookup shop: Domain name not found", /^no name server knows shop;/],

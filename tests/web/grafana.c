@@ -2,9 +2,10 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "promql/rules/manager.h"
-#include "scrape/config/config.h"
+#include "scrape/manager.h"
 #include "web/pyroscope/json.h"
 
 struct grafana grafana;
@@ -32,7 +33,28 @@ static void quit(void *ctx)
 	(void)ctx;
 }
 
-static void start(const char *grpc_address, struct debuginfo *debuginfo, struct kept *files)
+static void reload_state(void *ctx, bool *ok, int64_t *tried_ns, int64_t *at_ns)
+{
+	(void)ctx;
+	*ok = !grafana.reload_failed;
+	*tried_ns = (T0 + 60) * NS_PER_S;
+	*at_ns = T0 * NS_PER_S;
+}
+
+/* Nothing answers at the targets of these tests, so only numbers are stored. */
+static struct scrape_manager *scrape(void)
+{
+	struct scrape_manager_options o = { .sink = &grafana.storage.sink.sink, .workers = 1 };
+	struct scrape_manager *m;
+	struct err err;
+
+	must(scrape_manager_open(&o, &m, &err), &err);
+	must(scrape_manager_apply(m, grafana.config, &err), &err);
+	return m;
+}
+
+static void start(
+	const char *text, const char *grpc_address, struct debuginfo *debuginfo, struct kept *files)
 {
 	struct web_options w = { .listen_address = "127.0.0.1:0",
 		.otlp_grpc_listen_address = grpc_address,
@@ -45,42 +67,51 @@ static void start(const char *grpc_address, struct debuginfo *debuginfo, struct 
 		.reload = reload,
 		.rules = rules,
 		.config = config,
+		.reload_state = reload_state,
 		.quit = quit };
 	struct err err;
 
 	memset(&grafana, 0, sizeof(grafana));
-	must(config_load_text("test.yml", STR("."), STR("{}"), &grafana.config, &err), &err);
+	must(config_load_text("test.yml", STR("."), str_of(text), &grafana.config, &err), &err);
 	storage_open(&grafana.storage);
 	w.db = grafana.storage.db;
 	w.sink = &grafana.storage.sink.sink;
 	w.engine = grafana.storage.engine;
+	if (grafana.config->scrape_n)
+		w.manager = grafana.manager = scrape();
 	must(web_open(&w, &grafana.web, &err), &err);
 	web_set_ready(grafana.web, true);
 }
 
 void grafana_start(void)
 {
-	start(NULL, NULL, NULL);
+	start("{}", NULL, NULL, NULL);
+}
+
+void grafana_start_targets(const char *text)
+{
+	start(text, NULL, NULL, NULL);
 }
 
 void grafana_start_grpc(void)
 {
-	start("127.0.0.1:0", NULL, NULL);
+	start("{}", "127.0.0.1:0", NULL, NULL);
 }
 
 void grafana_start_debuginfo(struct debuginfo *debuginfo)
 {
-	start(NULL, debuginfo, NULL);
+	start("{}", NULL, debuginfo, NULL);
 }
 
 void grafana_start_files(struct kept *files)
 {
-	start(NULL, NULL, files);
+	start("{}", NULL, NULL, files);
 }
 
 void grafana_stop(void)
 {
 	web_close(grafana.web);
+	scrape_manager_close(grafana.manager);
 	rule_manager_close(grafana.rules);
 	storage_close(&grafana.storage);
 	config_unref(grafana.config);

@@ -23,7 +23,9 @@
 struct grafana {
 	struct storage storage;
 	struct web *web;
-	struct config *config; /* an empty file's */
+	struct config *config; /* an empty file's, unless targets are scraped */
+	struct scrape_manager *manager; /* NULL: nothing is scraped */
+	bool reload_failed; /* the last one, at T0 + 60 */
 	struct rule_manager *rules; /* NULL: none */
 	struct response r; /* the last answer */
 };
@@ -31,6 +33,7 @@ struct grafana {
 extern struct grafana grafana;
 
 void grafana_start(void);
+void grafana_start_targets(const char *text); /* of a configuration with jobs */
 void grafana_start_grpc(void); /* with OTLP over gRPC as well */
 struct debuginfo;
 void grafana_start_debuginfo(struct debuginfo *debuginfo); /* with symbols of native code */

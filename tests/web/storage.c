@@ -72,8 +72,10 @@ void profile_gz(struct buf *gz, const struct pushed_profile *o)
 	if (o->cpu)
 		pprof_builder_type(b, STR("cpu"), STR("nanoseconds"));
 	for (int i = 0; i < 3; i++) {
-		struct pprof_function fn = { .name = pprof_builder_string(b, str_of(names[i])) };
-		struct pprof_line line = { .function = pprof_builder_function(b, &fn), .line = i + 1 };
+		struct pprof_function fn = { .name = pprof_builder_string(b, str_of(names[i])),
+			.start_line = o->starts ? 100 * (i + 1) : 0 };
+		struct pprof_line line = { .function = pprof_builder_function(b, &fn),
+			.line = fn.start_line + i + 1 };
 		struct pprof_location l = { .address = 4096u + (unsigned)i, .mapping = PPROF_NONE };
 
 		locations[i] = pprof_builder_location(b, l, &line, 1);

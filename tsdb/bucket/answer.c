@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/xml/xml.h"
 #include "tsdb/bucket/internal.h"
-#include "tsdb/bucket/xml.h"
 
 #define PAUSE_ASKED_MAX_NS (30 * NS_PER_S)
 #define MESSAGE_BYTES_MAX 200

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/log.h"
+#include "base/net/aws_profile.h"
 #include "tsdb/bucket/internal.h"
 
 #define FILE_BYTES_MAX (1u << 20)
@@ -84,13 +85,16 @@ static enum err_code read_file(const struct bucket_credentials_config *c, struct
 	struct credentials_got *out, struct err *err)
 {
 	struct str profile = c->profile.len ? c->profile : STR("default");
+	struct aws_profile p = { 0 };
 	struct buf text = { 0 };
 	enum err_code rc;
 
 	/* c->file ends in NUL: it is a copy */
-	if (!(rc = fs_read_file(c->file.ptr, FILE_BYTES_MAX, &text, err)) &&
-		(rc = credentials_parse(a, buf_str(&text), profile, &out->keys, err)))
-		rc = err_wrap(err, rc, STR_FMT, STR_ARG(c->file));
+	if (!(rc = fs_read_file(c->file.ptr, FILE_BYTES_MAX, &text, err))) {
+		aws_profile_read(buf_str(&text), profile, &p);
+		if ((rc = aws_profile_keys(a, &p, profile, &out->keys, err)))
+			rc = err_wrap(err, rc, STR_FMT, STR_ARG(c->file));
+	}
 	buf_release(&text);
 	return rc;
 }

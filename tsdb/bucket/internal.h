@@ -12,8 +12,7 @@
  *	usage.c          what the store counts, and what it costs
  *	hedging.c        when it is sent twice
  *	credentials.c    whose requests they are: static, environment, cached ones
- *	credentials_file.c, web_identity.c   where they come from
- *	xml.c            answers as trees
+ *	web_identity.c   credentials for a token
  */
 #ifndef TSDB_BUCKET_INTERNAL_H
 #define TSDB_BUCKET_INTERNAL_H
@@ -112,9 +111,6 @@ struct credentials_got {
 	struct sigv4_credentials keys; /* in the arena */
 	int64_t until_ns; /* since 1970; INT64_MAX: no end */
 };
-/* credentials_file.c: AWS's ini format. */
-MUST_CHECK enum err_code credentials_parse(struct arena *a, struct str text, struct str profile,
-	struct sigv4_credentials *out, struct err *err);
 /* web_identity.c */
 MUST_CHECK enum err_code web_identity_get(struct bucket *b,
 	const struct bucket_credentials_config *c, struct arena *a, struct credentials_got *out,

@@ -2,8 +2,8 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/xml/xml.h"
 #include "tsdb/bucket/internal.h"
-#include "tsdb/bucket/xml.h"
 
 #define EMPTY_PAGES_MAX 100
 #define PAGE_OBJECTS "1000" /* the most that stores give */

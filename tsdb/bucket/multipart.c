@@ -8,8 +8,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/xml/xml.h"
 #include "tsdb/bucket/internal.h"
-#include "tsdb/bucket/xml.h"
 
 #define PARTS_MAX 10000
 #define RIGHT "s3:PutObject"

@@ -7,8 +7,8 @@
 #include "base/clock.h"
 #include "base/fs.h"
 #include "base/net/percent.h"
+#include "base/xml/xml.h"
 #include "tsdb/bucket/internal.h"
-#include "tsdb/bucket/xml.h"
 
 #define TOKEN_BYTES_MAX (64u << 10)
 #define ANSWER_MAX (256u << 10)

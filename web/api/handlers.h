@@ -21,6 +21,8 @@ route_fn api_explain_query;
 route_fn api_series, api_label_names, api_label_values, api_label_counts, api_profile_types;
 /* names.c */
 route_fn api_functions, api_metadata;
+/* features.c */
+route_fn api_features;
 /* prometheus.c */
 route_fn api_query_exemplars, api_federate, api_recorded;
 /* links.c */
@@ -29,12 +31,15 @@ route_fn api_links;
 route_fn api_rules, api_alerts, api_alertmanagers;
 /* targets.c */
 route_fn api_targets, api_scrape_pools;
+/* targets_metadata.c */
+route_fn api_targets_metadata;
 /* relabel.c */
 route_fn api_relabel_steps;
 /* profile.c */
 route_fn api_targets_profile;
 /* status.c */
-route_fn api_buildinfo, api_runtimeinfo, api_config, api_flags, api_tsdb;
+route_fn api_buildinfo, api_runtimeinfo, api_config, api_flags, api_tsdb, api_tsdb_blocks,
+	api_walreplay, api_notifications, api_notifications_live;
 /* cluster.c */
 route_fn api_cluster;
 /* admin.c */

@@ -1,6 +1,10 @@
 /*
  * Names: series, labels, their values, profile types; for completion and for Prometheus's clients.
  */
+#include <ctype.h>
+#include <stdlib.h>
+
+#include "base/quote.h"
 #include "web/api/first_series.h"
 #include "web/api/handlers.h"
 #include "web/api/label_counts.h"
@@ -62,12 +66,55 @@ void api_label_names(struct web *w, struct http_in *in, struct http_out *out)
 	view_answer(w, in, out, NULL, write_strings);
 }
 
+/* "2e_name" behind an underscore: the character of this number, in hexadecimal digits. */
+static bool unescape_code(struct str s, size_t *at, struct buf *out)
+{
+	char digits[8] = "";
+	size_t n = 0;
+	unsigned long code;
+
+	while (n < 6 && *at + n < s.len && isxdigit((unsigned char)s.ptr[*at + n])) {
+		digits[n] = s.ptr[*at + n];
+		n++;
+	}
+	code = strtoul(digits, NULL, 16);
+	if (!n || *at + n >= s.len || s.ptr[*at + n] != '_' || code > 0x10ffff ||
+		(code >= 0xd800 && code <= 0xdfff))
+		return false;
+	buf_add_utf8(out, (uint32_t)code);
+	*at += n + 1;
+	return true;
+}
+
+/* U__host_2e_name is host.name, as clients of Prometheus 3 write it; else the name as it is. */
+static struct str unescaped(struct arena *a, struct str name)
+{
+	struct buf out = { 0 };
+	struct str made;
+	bool good = str_has_prefix(name, STR("U__"));
+
+	for (size_t i = 3; good && i < name.len;) {
+		char c = name.ptr[i++];
+
+		if (c != '_')
+			buf_add_char(&out, c);
+		else if (i < name.len && name.ptr[i] == '_')
+			buf_add_char(&out, name.ptr[i++]);
+		else
+			good = unescape_code(name, &i, &out);
+	}
+	made = good && !buf_failed(&out) ? str_dup(a, buf_str(&out)) : name;
+	buf_release(&out);
+	return made.ptr ? made : name;
+}
+
 void api_label_values(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct str prefix = STR("/api/v1/label/"), suffix = STR("/values");
 	struct str name = { in->path.ptr + prefix.len, in->path.len - prefix.len - suffix.len };
 
-	if (label_name_valid(name))
+	name = unescaped(&in->arena, name);
+	if (any_name_valid(name))
 		view_answer(w, in, out, &name, write_strings);
 	else
 		api_error(out, 400, "bad_data", "invalid label name: \"" STR_FMT "\"", STR_ARG(name));
@@ -296,7 +343,7 @@ void api_label_counts(struct web *w, struct http_in *in, struct http_out *out)
 {
 	struct str label = http_param(in, "label");
 
-	if (!label.len || label_name_valid(label))
+	if (!label.len || any_name_valid(label))
 		view_answer(w, in, out, &label, write_counts);
 	else
 		api_error(out, 400, "bad_data", "invalid label name: \"" STR_FMT "\"", STR_ARG(label));

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "web/api/handlers.h"
+#include "web/api/metadata.h"
 #include "web/api/view.h"
 #include "web/router/envelope.h"
 
@@ -164,12 +165,10 @@ static int by_name(const void *a, const void *b)
 	return str_cmp(((const struct profile_type *)a)->name, ((const struct profile_type *)b)->name);
 }
 
-/* Prometheus's three fields and the profile's type. */
-static void write_entry(struct json *j, const struct profile_type *t)
+void metadata_write(struct json *j, const struct profile_type *t)
 {
 	struct buf text = { 0 };
 
-	json_object(j);
 	json_key(j, "type");
 	json_cstr(j, t->delta ? "counter" : "gauge");
 	json_key(j, "unit");
@@ -182,7 +181,6 @@ static void write_entry(struct json *j, const struct profile_type *t)
 	profile_type_print(&text, t);
 	json_key(j, "profile_type");
 	json_str(j, buf_str(&text));
-	json_object_end(j);
 	buf_release(&text);
 }
 
@@ -204,7 +202,9 @@ static void write_metric(struct json *j, struct str key, const struct profile_ty
 		if ((i && at == first) || (limit && written == limit) ||
 			(p->parts > 1 && !type_pattern_match(p, &types[at])))
 			continue;
-		write_entry(j, &types[at]);
+		json_object(j);
+		metadata_write(j, &types[at]);
+		json_object_end(j);
 		written++;
 	}
 	json_array_end(j);

@@ -66,17 +66,14 @@ static void write_matchers(struct json *j, const struct selector *s)
 	json_array_end(j);
 }
 
-static void write_selector(struct json *j, const struct selector *s)
+static void write_offset(struct json *j, const struct time_shift *s)
 {
-	json_key(j, "name");
-	json_str(j, s->name);
-	if (s->window_ns) {
-		json_key(j, "range");
-		json_i64(j, s->window_ns / NS_PER_MS);
-	}
 	json_key(j, "offset");
 	json_i64(j, s->offset_ns / NS_PER_MS);
-	write_matchers(j, s);
+}
+
+static void write_at(struct json *j, const struct time_shift *s)
+{
 	json_key(j, "timestamp");
 	if (s->at == AT_TIME)
 		json_i64(j, s->at_ns / NS_PER_MS);
@@ -87,6 +84,31 @@ static void write_selector(struct json *j, const struct selector *s)
 		json_cstr(j, s->at == AT_START ? "start" : "end");
 	else
 		json_null(j);
+}
+
+static void write_selector(struct json *j, const struct selector *s)
+{
+	json_key(j, "name");
+	json_str(j, s->name);
+	if (s->window_ns) {
+		json_key(j, "range");
+		json_i64(j, s->window_ns / NS_PER_MS);
+	}
+	write_offset(j, &s->shift);
+	write_matchers(j, s);
+	write_at(j, &s->shift);
+}
+
+static void write_subquery(struct json *j, const struct subquery *s)
+{
+	json_key(j, "expr");
+	write_node(j, s->arg);
+	json_key(j, "range");
+	json_i64(j, s->range_ns / NS_PER_MS);
+	json_key(j, "step");
+	json_i64(j, s->step_ns / NS_PER_MS);
+	write_offset(j, &s->shift);
+	write_at(j, &s->shift);
 }
 
 /* ---- calls ---- */
@@ -104,6 +126,7 @@ static void write_types(struct json *j, unsigned types, bool is_window)
 		{ VALUE_PROFILES, "profiles" },
 		{ VALUE_TABLE, "table" },
 		{ VALUE_FRAMES, "frames" },
+		{ VALUE_RANGE, "matrix" },
 	};
 	struct buf text = { 0 };
 
@@ -219,6 +242,8 @@ static const char *node_type(const struct expr *e)
 		return e->types == VALUE_FRAMES ? "frameMatchers" :
 			e->selector.window_ns != 0  ? "matrixSelector" :
 										  "vectorSelector";
+	case EXPR_SUBQUERY:
+		return "subquery";
 	case EXPR_UNARY:
 		return "unaryExpr";
 	case EXPR_BINARY:
@@ -250,6 +275,9 @@ static void write_fields(struct json *j, const struct expr *e)
 			write_matchers(j, &e->selector);
 		else
 			write_selector(j, &e->selector);
+		break;
+	case EXPR_SUBQUERY:
+		write_subquery(j, &e->subquery);
 		break;
 	case EXPR_UNARY:
 		json_key(j, "op");

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/quote.h"
 #include "promql/rules/manager.h"
 #include "promql/syntax/check.h"
 #include "scrape/config/config.h"
@@ -57,7 +58,41 @@ struct federation {
 	size_t n, cap;
 	int64_t min_ns, max_ns;
 	bool timeless; /* without times, so that ended series are stale at the next scrape */
+	bool quotes; /* the client reads names in quotes; for others what is no word becomes _ */
 };
+
+#define QUOTES_ASKED "escaping=allow-utf-8"
+
+static bool asks_for_quotes(struct str accept)
+{
+	return str_find(accept, STR(QUOTES_ASKED)) >= 0;
+}
+
+/* is_plain: it needs no quotes. */
+static void add_name(struct buf *out, struct str name, bool is_plain, bool quotes)
+{
+	if (quotes && !is_plain) {
+		buf_add_quoted(out, name);
+		return;
+	}
+	if (!is_plain && name.len && name.ptr[0] >= '0' && name.ptr[0] <= '9')
+		buf_add_char(out, '_');
+	for (size_t i = 0; i < name.len; i++) {
+		struct str one = { name.ptr + i, 1 };
+		bool digit = name.ptr[i] >= '0' && name.ptr[i] <= '9';
+
+		/* One for each character, not for each of its bytes. */
+		if (is_plain || digit || label_name_valid(one))
+			buf_add_char(out, name.ptr[i]);
+		else if (((unsigned char)name.ptr[i] & 0xc0) != 0x80)
+			buf_add_char(out, '_');
+	}
+}
+
+static void add_series_name(struct buf *out, const struct federation *f, struct str name)
+{
+	add_name(out, name, series_name_valid(name), f->quotes);
+}
 
 static enum err_code add_latest(struct federation *f, const struct db_series *s, struct err *err)
 {
@@ -103,10 +138,11 @@ static int by_name_then_labels(const void *a, const void *b)
 }
 
 /* The text format escapes these three and nothing else. */
-static void add_label(struct buf *out, struct str name, struct str value, bool first)
+static void add_label(
+	struct buf *out, const struct federation *f, struct str name, struct str value, bool first)
 {
 	buf_add_char(out, first ? '{' : ',');
-	buf_add_str(out, name);
+	add_name(out, name, label_name_valid(name), f->quotes);
 	buf_add_cstr(out, "=\"");
 	for (size_t i = 0; i < value.len; i++) {
 		char c = value.ptr[i];
@@ -131,24 +167,27 @@ static bool has_label(struct labels ls, struct str name)
 
 static void add_line(struct buf *out, const struct federation *f, const struct federated *s)
 {
-	bool first = true;
+	struct str name = labels_get(s->labels, STR(LABEL_NAME));
+	bool first = !f->quotes || series_name_valid(name);
 
-	buf_add_str(out, labels_get(s->labels, STR(LABEL_NAME)));
+	if (!first) /* {"the.name",a="b"} */
+		buf_add_char(out, '{');
+	add_series_name(out, f, name);
 	for (size_t i = 0; i < s->labels.n; i++) {
 		if (str_is(s->labels.v[i].name, LABEL_NAME))
 			continue;
-		add_label(out, s->labels.v[i].name, s->labels.v[i].value, first);
+		add_label(out, f, s->labels.v[i].name, s->labels.v[i].value, first);
 		first = false;
 	}
 	for (size_t i = 0; i < f->external.n; i++) {
 		if (has_label(s->labels, f->external.v[i].name))
 			continue;
-		add_label(out, f->external.v[i].name, f->external.v[i].value, first);
+		add_label(out, f, f->external.v[i].name, f->external.v[i].value, first);
 		first = false;
 	}
 	/* Empty, so that a scraper with honor_labels does not add its own. */
 	if (!has_label(s->labels, STR("instance")) && !has_label(f->external, STR("instance"))) {
-		add_label(out, STR("instance"), STR(""), first);
+		add_label(out, f, STR("instance"), STR(""), first);
 		first = false;
 	}
 	buf_add_cstr(out, first ? " " : "} ");
@@ -172,8 +211,11 @@ static void print(struct buf *out, struct federation *f)
 		name = labels_get(f->v[i].labels, STR(LABEL_NAME));
 		if (!name.len)
 			continue;
-		if (!str_eq(name, last))
-			buf_printf(out, "# TYPE " STR_FMT " untyped\n", STR_ARG(name));
+		if (!str_eq(name, last)) {
+			buf_add_cstr(out, "# TYPE ");
+			add_series_name(out, f, name);
+			buf_add_cstr(out, " untyped\n");
+		}
 		last = name;
 		add_line(out, f, &f->v[i]);
 	}
@@ -248,7 +290,9 @@ static enum err_code answer_recorded(
 
 static void answer_numbers(struct web *w, struct http_in *in, struct http_out *out, bool recorded)
 {
-	struct federation f = { .max_ns = clock_now_ns(), .timeless = recorded };
+	struct federation f = {
+		.max_ns = clock_now_ns(), .timeless = recorded, .quotes = asks_for_quotes(in->accept)
+	};
 	struct config *config = w->o.config ? w->o.config(w->o.ctx) : NULL;
 	struct notices notices;
 	struct err err;
@@ -269,7 +313,8 @@ static void answer_numbers(struct web *w, struct http_in *in, struct http_out *o
 	if (rc) {
 		http_text(out, api_status(rc, NULL), "%s", err.msg);
 	} else {
-		out->content_type = "text/plain; version=0.0.4; charset=utf-8";
+		out->content_type = f.quotes ? "text/plain; version=1.0.0; charset=utf-8; " QUOTES_ASKED :
+									   "text/plain; version=0.0.4; charset=utf-8";
 		print(&out->body, &f);
 	}
 	view_close(&f.view);

@@ -209,16 +209,39 @@ static enum err_code read_types(const struct http_in *in, const struct render_fo
 	return ERR_OK;
 }
 
+static bool has_param_of_ours(const struct http_in *in)
+{
+	static const char *const names[] = { "start", "end", "format", "types", "max_nodes", "files",
+		"call_site[]", "call_site_skip" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (http_param(in, names[i]).len)
+			return true;
+	return false;
+}
+
 /*
- * profiles=totals: numbers instead of profiles and tables, for clients that know only Prometheus's
- * result types. Grafana's Prometheus data source is one; its user agent says so, so it need not
- * ask.
+ * Clients that know only Prometheus's result types, by what they are seen to send. Programs in Go
+ * that use Prometheus's client library, such as promtool before it had a name of its own, have Go's
+ * user agent; but they POST a form, and never with a parameter that Prometheus lacks.
  */
+static bool is_client_of_prometheus(const struct http_in *in)
+{
+	static const char *const agents[] = { "Grafana/", "promtool/", "Prometheus/" };
+
+	for (size_t i = 0; i < sizeof(agents) / sizeof(agents[0]); i++)
+		if (str_has_prefix(in->user_agent, str_of(agents[i])))
+			return true;
+	return str_has_prefix(in->user_agent, STR("Go-http-client/")) && in->method == HTTP_POST &&
+		!has_param_of_ours(in);
+}
+
+/* profiles=totals: numbers instead of profiles and tables, for those who do not know these. */
 static enum err_code read_profiles(const struct http_in *in, const struct render_format *f,
 	struct query_options *q, struct render_options *r, struct err *err)
 {
 	struct str profiles = http_param(in, "profiles");
-	bool totals = !profiles.len && str_has_prefix(in->user_agent, STR("Grafana/"));
+	bool totals = !profiles.len && is_client_of_prometheus(in);
 
 	if (profiles.len && !str_is(profiles, "totals") && !str_is(profiles, "flame"))
 		return err_set(err, ERR_INVALID,

@@ -7,7 +7,7 @@
 #include "base/hidden.h"
 #include "base/quote.h"
 #include "scrape/manager.h"
-#include "scrape/targets_explain.h"
+#include "scrape/targets/targets_explain.h"
 #include "web/api/handlers.h"
 #include "web/router/envelope.h"
 

@@ -80,14 +80,14 @@ void api_runtimeinfo(struct web *w, struct http_in *in, struct http_out *out)
 {
 	char text[PATH_BYTES_MAX];
 	size_t used = 0, max = 0;
-	int64_t at_ns = 0;
+	int64_t tried_ns = 0, at_ns = 0;
 	struct db_status stored = { 0 };
 	bool ok = false;
 	struct json j;
 
 	(void)in;
 	db_status(w->o.db, &stored);
-	w->o.reload_state(w->o.ctx, &ok, &at_ns);
+	w->o.reload_state(w->o.ctx, &ok, &tried_ns, &at_ns);
 	begin(out, &j);
 	write_time(&j, "startTime", w->started_ns);
 	write_text(&j, "CWD", getcwd(text, sizeof(text)) ? text : "");
@@ -250,4 +250,115 @@ void api_tsdb(struct web *w, struct http_in *in, struct http_out *out)
 	json_array_end(&j);
 	write_losses(&j, losses, losses_n);
 	end(&j);
+}
+
+/* ---- what Prometheus's clients ask a server with a write-ahead log ---- */
+
+/* As Prometheus writes a block's meta; a block here has no chunks and does not keep its sources. */
+static void write_block_meta(struct json *j, const struct db_block_status *b)
+{
+	json_object(j);
+	write_text(j, "ulid", b->ulid);
+	json_key(j, "minTime");
+	json_i64(j, b->min_ns / NS_PER_MS);
+	json_key(j, "maxTime");
+	json_i64(j, b->max_ns / NS_PER_MS);
+	json_key(j, "stats");
+	json_object(j);
+	write_count(j, "numSamples", b->samples);
+	write_count(j, "numSeries", b->series);
+	json_object_end(j);
+	json_key(j, "compaction");
+	json_object(j);
+	write_count(j, "level", b->level);
+	json_object_end(j);
+	write_count(j, "version", 1);
+	json_object_end(j);
+}
+
+void api_tsdb_blocks(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct db_block_status *blocks;
+	struct json j;
+	struct err err;
+	size_t n = 0;
+	enum err_code rc = db_list(w->o.db, &in->arena, &blocks, &n, &err);
+
+	if (rc) {
+		api_fail(out, rc, &err);
+		return;
+	}
+	begin(out, &j);
+	json_key(&j, "blocks");
+	json_array(&j);
+	for (size_t i = 0; i < n; i++)
+		if (blocks[i].ulid[0]) /* a window of the head has none */
+			write_block_meta(&j, &blocks[i]);
+	json_array_end(&j);
+	end(&j);
+}
+
+/* No segment is left to replay: requests are answered once the head is open. */
+void api_walreplay(struct web *w, struct http_in *in, struct http_out *out)
+{
+	static const char *const keys[] = { "min", "max", "current" };
+	struct json j;
+
+	(void)w;
+	(void)in;
+	begin(out, &j);
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		write_count(&j, keys[i], 0);
+	end(&j);
+}
+
+/* ---- notifications ---- */
+
+static void write_notification(struct json *j, const char *text, int64_t since_ns)
+{
+	json_object(j);
+	write_text(j, "text", text);
+	write_time(j, "date", since_ns);
+	json_key(j, "active");
+	json_bool(j, true);
+	json_object_end(j);
+}
+
+/* What is wrong with the server now, as Prometheus's page shows it in its header. */
+void api_notifications(struct web *w, struct http_in *in, struct http_out *out)
+{
+	int64_t tried_ns = 0, at_ns = 0;
+	struct buf text = { 0 };
+	struct err why = { 0 };
+	bool ok = false;
+	enum db_state state = db_state(w->o.db, &why);
+	struct json j;
+
+	(void)in;
+	w->o.reload_state(w->o.ctx, &ok, &tried_ns, &at_ns);
+	api_begin(out, &j);
+	json_array(&j);
+	if (!ok)
+		write_notification(&j, "Configuration reload has failed.", tried_ns);
+	if (state != DB_READY) {
+		buf_printf(&text, "The database is not ready, %s: %s", state_name(state), why.msg);
+		buf_add_char(&text, '\0');
+		write_notification(&j, text.ptr ? text.ptr : "", clock_now_ns());
+		buf_release(&text);
+	}
+	json_array_end(&j);
+	api_end(&j, NULL, 0, NULL, 0);
+}
+
+/*
+ * Prometheus answers so when it takes no more subscribers: an EventSource that gets 204 does not
+ * connect again, and Prometheus's page asks for the list from time to time instead. A stream would
+ * hold a worker for as long as a page is open.
+ */
+void api_notifications_live(struct web *w, struct http_in *in, struct http_out *out)
+{
+	(void)w;
+	(void)in;
+	out->status = 204;
+	out->content_type = NULL;
 }

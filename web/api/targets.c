@@ -67,6 +67,10 @@ static void write_target(struct json *j, const struct target_info *t)
 		write_time(j, "nextProfile", t->next_profile_ns);
 	json_key(j, "health");
 	json_cstr(j, target_health_name(t->health));
+	if (t->sharing != SHARING_ALONE) {
+		json_key(j, "profilerShared");
+		json_cstr(j, sharing_mode_name(t->sharing));
+	}
 	write_duration(j, "scrapeInterval", t->interval_ns);
 	write_duration(j, "scrapeTimeout", t->timeout_ns);
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {

@@ -54,12 +54,8 @@ static void answer_call(struct web *w, struct http_in *in, struct http_out *out,
 	enum err_code rc;
 	struct err err;
 
-	c.json = http_type_is(in->content_type, PYROSCOPE_JSON_TYPE);
-	if (!c.json && !http_type_is(in->content_type, PYROSCOPE_PROTO_TYPE)) {
-		http_text(
-			out, 415, "Content-Type must be %s or %s", PYROSCOPE_PROTO_TYPE, PYROSCOPE_JSON_TYPE);
+	if (!pyroscope_takes_type(in, out, &c.json))
 		return;
-	}
 	if (!w->uploads || !w->o.debuginfo)
 		rc = err_set(&err, ERR_NOT_FOUND, "this server keeps no symbols");
 	else if (!(rc = push_body(in, &in->arena, &body, &err)) &&

@@ -138,6 +138,7 @@ struct exchange *exchange_open(
 	x->in.fetch_site = header_of(x, "Sec-Fetch-Site");
 	x->in.host = header_of(x, "Host");
 	x->in.user_agent = header_of(x, "User-Agent");
+	x->in.accept = header_of(x, "Accept");
 	x->in.connect_version = header_of(x, "Connect-Protocol-Version");
 	x->in.connect_timeout_ms = header_of(x, "Connect-Timeout-Ms");
 	(void)!str_to_u64(header_of(x, "Content-Length"), &x->in.body_announced);

@@ -82,7 +82,7 @@ struct http_in {
 	const struct route *route; /* the router's, once the request is admitted */
 	struct str accept_encoding, authorization, content_type, content_encoding, if_none_match;
 	struct str origin, host, fetch_site; /* the latter: Sec-Fetch-Site */
-	struct str user_agent;
+	struct str user_agent, accept;
 	struct str connect_version, connect_timeout_ms; /* Connect-Protocol-Version, ... */
 	struct str remote; /* address:port of the client */
 	struct http_client client;

@@ -162,7 +162,7 @@ static enum err_code take_folded(struct ingest *g, struct str raw, struct err *e
 		return arena_fail(&g->t->arena, "request", err);
 	(void)ingest_kind_of(&g->name.app, &costs);
 	ingest_meaning(&costs, (uint32_t)g->rate_hz, &m);
-	*kind = push_is_level(m.type) ? KIND_GAUGE : KIND_DELTA;
+	*kind = value_is_level(STR(""), m.type) ? KIND_GAUGE : KIND_DELTA;
 	g->bad_content = true;
 	if ((rc = folded_decode(&g->t->arena, format, raw, &m, &pprof_limits_default, &v, &n, err)))
 		return rc;

@@ -120,11 +120,6 @@ enum err_code push_labels_build(struct push_labels *l, struct labels *out, struc
 
 /* ---- kinds ---- */
 
-bool push_is_level(struct str type)
-{
-	return str_has_prefix(type, STR("inuse_")) || str_has_prefix(type, STR("goroutine"));
-}
-
 enum err_code push_kinds(
 	struct arena *a, const struct pprof *p, struct str name, enum value_kind **out, struct err *err)
 {
@@ -132,10 +127,7 @@ enum err_code push_kinds(
 
 	if (!kinds)
 		return arena_fail(a, "profile", err);
-	pprof_kinds(p, name, NULL, 0, kinds);
-	for (uint32_t i = 0; i < p->types_n; i++)
-		if (push_is_level(p->strings[p->types[i].type]))
-			kinds[i] = KIND_GAUGE;
+	pprof_kinds(p, name, NULL, kinds);
 	*out = kinds;
 	return ERR_OK;
 }

@@ -30,9 +30,7 @@ int push_status(enum err_code rc);
 /* What the profile is called in scrapes, by its types: process_cpu, wall, memory, ... */
 struct str push_profile_name(const struct pprof *p);
 
-/* What is alive now, as memory in use: a value stands for a time, not for what happened in it. */
-bool push_is_level(struct str type);
-/* Kinds of columns: as of a scrape, but levels stay levels though their profile has a duration. */
+/* Kinds of columns, as proto/kinds.h has them. */
 MUST_CHECK enum err_code push_kinds(struct arena *a, const struct pprof *p, struct str name,
 	enum value_kind **out, struct err *err);
 

@@ -116,18 +116,15 @@ static enum err_code take(struct http_in *in, bool json, struct batch *b, struct
 
 void push_v1_handle(struct web *w, struct http_in *in, struct http_out *out)
 {
-	bool json = http_type_is(in->content_type, PYROSCOPE_JSON_TYPE);
+	bool json;
 	struct receive_turn turn;
 	struct batch b = { .t = &turn };
 	const struct received *failed;
 	enum err_code rc;
 	struct err err;
 
-	if (!json && !http_type_is(in->content_type, PYROSCOPE_PROTO_TYPE)) {
-		http_text(
-			out, 415, "Content-Type must be %s or %s", PYROSCOPE_PROTO_TYPE, PYROSCOPE_JSON_TYPE);
+	if (!pyroscope_takes_type(in, out, &json))
 		return;
-	}
 	if (push_begin(w, in, out, &turn, &err)) {
 		fail(out, out->status, &err);
 		return;

@@ -12,6 +12,7 @@
 
 typedef Epimetheus__Pyroscope__SelectMergeStacktracesRequest stacktraces_request;
 typedef Epimetheus__Pyroscope__StackTraceSelector stack_selector;
+typedef Epimetheus__Pyroscope__GoPGO go_pgo;
 typedef Epimetheus__Pyroscope__Level level_message;
 
 #define FORMAT(name) EPIMETHEUS__PYROSCOPE__PROFILE_FORMAT__PROFILE_FORMAT_##name
@@ -68,8 +69,6 @@ static enum err_code flame_options_of(struct pyroscope_call *c, int64_t max_node
 		out->max_nodes = RENDER_NODES_MAX;
 	if (!stacks)
 		return ERR_OK;
-	if (stacks->go_pgo)
-		return pyroscope_no_pgo(stacks, err);
 	if (stacks->n_call_site > CALL_SITE_MAX)
 		return err_set(err, ERR_LIMIT, "%zu frames in call_site, limit %u", stacks->n_call_site,
 			CALL_SITE_MAX);
@@ -181,17 +180,32 @@ static enum err_code answer_tree(struct pyroscope_call *c, const struct result *
 
 /* ---- pprof ---- */
 
-/* If the options have a call site, it encodes only the stacks that begin with it. */
-static enum err_code encode_pprof(const struct result *r, const struct flame_options *f,
-	struct arena *a, struct buf *out, struct err *err)
+/* keep_locations 0 keeps all. Lines of leaves are dropped to aggregate callees. */
+static enum err_code make_pprof(const struct result *r, const go_pgo *pgo, struct arena *a,
+	const struct flame_options *f, struct pprof **out, struct err *err)
 {
-	const struct render_options o = { .arena = a, .canceled = f->canceled };
+	struct render_options o = { .arena = a, .canceled = f->canceled };
+
+	if (!pgo)
+		return render_pprof(r, &o, out, err);
+	o.pgo_locations = pgo->keep_locations ? pgo->keep_locations : UINT32_MAX;
+	o.pgo_leaf_lines = !pgo->aggregate_callees;
+	return render_pgo(r, &o, out, err);
+}
+
+/*
+ * If the options have a call site, it encodes only the stacks that begin with it; but of a profile
+ * for `go build -pgo` all, as Pyroscope does.
+ */
+static enum err_code encode_pprof(const struct result *r, const go_pgo *pgo,
+	const struct flame_options *f, struct arena *a, struct buf *out, struct err *err)
+{
 	struct result kept = *r;
 	struct pprof *p;
 	char *text;
 	enum err_code rc;
 
-	if (r->n && f->call_site_n) {
+	if (r->n && f->call_site_n && !pgo) {
 		if (!(kept.profiles = arena_new(a, struct profile_value)))
 			return arena_fail(a, "profile", err);
 		if ((rc = call_site_keep(
@@ -200,7 +214,7 @@ static enum err_code encode_pprof(const struct result *r, const struct flame_opt
 	}
 	if (!kept.n)
 		return ERR_OK; /* an empty profile has no bytes */
-	if ((rc = render_pprof(&kept, &o, &p, err)))
+	if ((rc = make_pprof(&kept, pgo, a, f, &p, err)))
 		return rc;
 	for (uint32_t i = 0; i < p->strings_n; i++) {
 		if (str_is_utf8(p->strings[i]))
@@ -235,10 +249,10 @@ static enum err_code answer_pprof_json(
 
 /* wrapped: a field of the answer of SelectMergeStacktraces, else the whole answer. */
 static enum err_code answer_pprof(struct pyroscope_call *c, const struct result *r, bool wrapped,
-	const struct flame_options *o, struct arena *a, struct err *err)
+	const stack_selector *stacks, const struct flame_options *o, struct arena *a, struct err *err)
 {
 	struct buf wire = { 0 }, inner = { 0 }, outer = { 0 };
-	enum err_code rc = encode_pprof(r, o, a, &wire, err);
+	enum err_code rc = encode_pprof(r, stacks ? stacks->go_pgo : NULL, o, a, &wire, err);
 
 	if (!rc && c->json) {
 		rc = answer_pprof_json(c, buf_str(&wire), wrapped, a, err);
@@ -275,10 +289,13 @@ static enum err_code check_format(const stacktraces_request *r, struct err *err)
 	case FORMAT(UNSPECIFIED):
 	case FORMAT(FLAMEGRAPH):
 	case FORMAT(TREE):
+		return pyroscope_no_pgo(r->stack_trace_selector, err);
 	case FORMAT(PPROF):
 		return ERR_OK;
 	case FORMAT(DOT):
-		return err_set(err, ERR_UNSUPPORTED, "format PROFILE_FORMAT_DOT is not supported");
+		return err_set(err, ERR_UNSUPPORTED,
+			"format PROFILE_FORMAT_DOT is not supported: go tool pprof -dot draws what "
+			"PROFILE_FORMAT_PPROF gives");
 	default:
 		return err_set(err, ERR_UNSUPPORTED, "format %d is not supported", (int)r->format);
 	}
@@ -303,7 +320,8 @@ enum err_code pyroscope_stacktraces(
 		rc = answer_tree(c, query_result(q), &o, query_arena(q), err);
 		break;
 	case FORMAT(PPROF):
-		rc = answer_pprof(c, query_result(q), true, &o, query_arena(q), err);
+		rc = answer_pprof(
+			c, query_result(q), true, r->stack_trace_selector, &o, query_arena(q), err);
 		break;
 	default:
 		rc = answer_flame(c, query_result(q), &o, query_arena(q), err);
@@ -324,7 +342,7 @@ enum err_code pyroscope_profile(
 		(rc = run_merge(c, r->profile_typeid, r->label_selector, r->start, r->end, &q, err)))
 		return rc;
 	o.canceled = query_stop_flag(q);
-	rc = answer_pprof(c, query_result(q), false, &o, query_arena(q), err);
+	rc = answer_pprof(c, query_result(q), false, r->stack_trace_selector, &o, query_arena(q), err);
 	return end(q, rc, err);
 }
 
@@ -369,6 +387,8 @@ static enum err_code diff_options(struct pyroscope_call *c, const stacktraces_re
 	if (!left || !right)
 		return err_set(err, ERR_INVALID, "%s is missing", left ? "right" : "left");
 	if ((rc = no_ids_of(left, err)) || (rc = no_ids_of(right, err)) ||
+		(rc = pyroscope_no_pgo(left->stack_trace_selector, err)) ||
+		(rc = pyroscope_no_pgo(right->stack_trace_selector, err)) ||
 		(rc = flame_options_of(c, left->max_nodes, left->stack_trace_selector, &base, err)) ||
 		(rc = flame_options_of(c, right->max_nodes, right->stack_trace_selector, out, err)))
 		return rc;

@@ -45,6 +45,8 @@ extern const size_t pyroscope_methods_n;
 
 /* ---- rpc.c ---- */
 
+/* Whether the body's type is one of ours; *json which. False: *out is the refusal. */
+bool pyroscope_takes_type(const struct http_in *in, struct http_out *out, bool *json);
 /* Decodes the message in a body. */
 MUST_CHECK enum err_code pyroscope_decode(struct arena *a, const ProtobufCMessageDescriptor *d,
 	bool json, struct str body, ProtobufCMessage **out, struct err *err);
@@ -82,7 +84,7 @@ pyroscope_fn pyroscope_select_series, pyroscope_stacktraces, pyroscope_profile, 
  */
 MUST_CHECK enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
 	struct query_options *o, struct query **out, struct err *err);
-/* Refuses go_pgo, which is not supported. */
+/* Refuses go_pgo, for answers that are not pprof. */
 MUST_CHECK enum err_code pyroscope_no_pgo(
 	const Epimetheus__Pyroscope__StackTraceSelector *s, struct err *err);
 

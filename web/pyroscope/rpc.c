@@ -1,8 +1,8 @@
 /*
  * Connect's unary calls: decodes the body, calls the method, writes the answer or the error.
  *
- * Errors before a method is called are plain HTTP: 405, 415, 413. All others are connect's JSON,
- * whatever the encoding of the request.
+ * Errors before a method is called are plain HTTP: 405, 415, 413; gRPC's own, where that was
+ * spoken. All others are connect's JSON, whatever the encoding of the request.
  */
 #include <zlib.h>
 
@@ -14,6 +14,7 @@
 
 #define PREFIX STR("/querier.v1.QuerierService/")
 #define TIMEOUT_DIGITS_MAX 10u
+#define GRPC_UNIMPLEMENTED "12"
 
 #define REQUEST(name) &epimetheus__pyroscope__##name##__descriptor
 
@@ -77,6 +78,44 @@ static void fail(struct http_out *out, enum err_code rc, const struct err *err)
 }
 
 /* ---- what a request is ---- */
+
+/*
+ * A client of gRPC or gRPC-Web believes an error only in the protocol's own form, which is an
+ * answer of status 200 without a body ("Trailers-Only"). Of any other status it shows just the
+ * number. The type must be the one that it sent, and it must not become anything else in a header.
+ */
+static bool refuse_grpc(const struct http_in *in, struct http_out *out)
+{
+	static const char *const types[] = { "application/grpc", "application/grpc+proto",
+		"application/grpc+json", "application/grpc-web", "application/grpc-web+proto",
+		"application/grpc-web+json", "application/grpc-web-text",
+		"application/grpc-web-text+proto" };
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		if (!http_type_is(in->content_type, types[i]))
+			continue;
+		out->content_type = types[i];
+		http_add_header(out, "Grpc-Status", STR(GRPC_UNIMPLEMENTED));
+		http_add_header(out, "Grpc-Message",
+			STR("gRPC and gRPC-Web are not served here: use the Connect protocol "
+			    "(" PYROSCOPE_PROTO_TYPE " or " PYROSCOPE_JSON_TYPE ")"));
+		return true;
+	}
+	return false;
+}
+
+bool pyroscope_takes_type(const struct http_in *in, struct http_out *out, bool *json)
+{
+	*json = http_type_is(in->content_type, PYROSCOPE_JSON_TYPE);
+	if (*json || http_type_is(in->content_type, PYROSCOPE_PROTO_TYPE))
+		return true;
+	if (!refuse_grpc(in, out)) {
+		http_text(
+			out, 415, "Content-Type must be " PYROSCOPE_PROTO_TYPE " or " PYROSCOPE_JSON_TYPE);
+		http_add_header(out, "Accept-Post", STR(PYROSCOPE_PROTO_TYPE ", " PYROSCOPE_JSON_TYPE));
+	}
+	return false;
+}
 
 static enum err_code read_headers(struct pyroscope_call *c, struct err *err)
 {
@@ -249,10 +288,8 @@ void pyroscope_answer_wire(struct pyroscope_call *c, struct str wire)
 
 /* ---- the route ---- */
 
-static const struct pyroscope_method *find_method(struct str path)
+static const struct pyroscope_method *find_method(struct str name)
 {
-	struct str name = { path.ptr + PREFIX.len, path.len - PREFIX.len };
-
 	for (size_t i = 0; i < pyroscope_methods_n; i++)
 		if (str_is(name, pyroscope_methods[i].name))
 			return &pyroscope_methods[i];
@@ -261,18 +298,19 @@ static const struct pyroscope_method *find_method(struct str path)
 
 void pyroscope_handle(struct web *w, struct http_in *in, struct http_out *out)
 {
-	const struct pyroscope_method *m = find_method(in->path);
+	struct str name = { in->path.ptr + PREFIX.len, in->path.len - PREFIX.len };
+	const struct pyroscope_method *m = find_method(name);
 	struct pyroscope_call c = { .w = w, .in = in, .out = out };
 	ProtobufCMessage *request;
 	struct str body;
 	struct err err;
 	enum err_code rc;
 
-	c.json = http_type_is(in->content_type, PYROSCOPE_JSON_TYPE);
-	if (!c.json && !http_type_is(in->content_type, PYROSCOPE_PROTO_TYPE)) {
-		http_text(
-			out, 415, "Content-Type must be " PYROSCOPE_PROTO_TYPE " or " PYROSCOPE_JSON_TYPE);
-		http_add_header(out, "Accept-Post", STR(PYROSCOPE_PROTO_TYPE ", " PYROSCOPE_JSON_TYPE));
+	if (!pyroscope_takes_type(in, out, &c.json))
+		return;
+	if (!m) {
+		err_set(&err, ERR_UNSUPPORTED, "method %s is not served here", QUOTED(name));
+		pyroscope_fail(out, 404, "unimplemented", &err);
 		return;
 	}
 	if (!(rc = read_headers(&c, &err)) && !(rc = read_body(in, &body, &err)) &&

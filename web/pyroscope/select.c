@@ -45,7 +45,8 @@ enum err_code pyroscope_run(struct pyroscope_call *c, const struct buf *text,
 enum err_code pyroscope_no_pgo(const Epimetheus__Pyroscope__StackTraceSelector *s, struct err *err)
 {
 	if (s && s->go_pgo)
-		return err_set(err, ERR_UNSUPPORTED, "stack_trace_selector.go_pgo is not supported");
+		return err_set(
+			err, ERR_UNSUPPORTED, "stack_trace_selector.go_pgo is supported for pprof only");
 	return ERR_OK;
 }
 

@@ -119,7 +119,7 @@ static enum err_code read_braces(
 		return rc;
 	e = s->parsed->root;
 	if (e->kind != EXPR_SELECTOR || e->selector.name.len || e->selector.window_ns ||
-		e->selector.offset_ns || e->selector.at != AT_NONE)
+		time_shift_any(&e->selector.shift))
 		return err_set(err, ERR_INVALID, "expected {label=\"value\", ...}");
 	return take_matchers(a, s, &e->selector, err);
 }

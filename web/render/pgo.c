@@ -5,8 +5,8 @@
  * caller's first line. It takes them from the two innermost locations of a stack, with all lines
  * that were inlined there: a location is a return address, and only a call between the last two
  * is known to have been made while the sample was taken. So locations are kept whole, and of each
- * stack the innermost RENDER_PGO_LOCATIONS. Mappings, labels, columns and the line of a leaf are
- * dropped, since no edge depends on them.
+ * stack the innermost RENDER_PGO_LOCATIONS, or as many as are asked for. Mappings, labels, columns
+ * and the line of a leaf are dropped, since no edge depends on them.
  *
  * To the compiler two frames are the same if function, line and address are. It makes no edge
  * between such frames, and the same edge only once per stack. The address itself does not matter,
@@ -26,13 +26,17 @@
 #include "web/render/render.h"
 
 struct pgo_stack {
-	uint32_t locations[RENDER_PGO_LOCATIONS]; /* of the output, leaf first */
+	uint32_t *locations; /* of the output, leaf first */
 	uint32_t n;
 	int64_t value;
 };
 
 struct pgo {
 	struct arena *arena;
+	uint32_t locations_max; /* of a stack */
+	bool leaf_lines; /* they stay */
+	uint32_t *ids; /* locations of the current stack */
+	uint32_t ids_cap;
 	const struct pprof *in;
 	struct pprof_builder *b;
 	uint32_t *functions; /* per function of the input: its index in the output + 1 */
@@ -51,13 +55,11 @@ static enum err_code check_type(const struct profile_value *const *v, size_t n, 
 		bool cpu = str_is(t->sample_type, "cpu") && str_is(t->sample_unit, "nanoseconds");
 
 		if (v[i]->is_diff)
-			return err_set(
-				err, ERR_INVALID, "format=pgo wants a profile, the query gives a difference");
+			return err_set(err, ERR_INVALID, "a profile for -pgo is no difference");
 		if (!samples && !cpu)
 			return err_set(err, ERR_INVALID,
-				"format=pgo wants a CPU profile (samples/count or "
-				"cpu/nanoseconds), "
-				"the query gives " STR_FMT "/" STR_FMT,
+				"a profile for -pgo is a CPU profile (samples/count or "
+				"cpu/nanoseconds), this one is of " STR_FMT "/" STR_FMT,
 				STR_ARG(t->sample_type), STR_ARG(t->sample_unit));
 	}
 	return ERR_OK;
@@ -110,6 +112,7 @@ static enum err_code add_stack(struct pgo *x, const struct pgo_stack *s, struct 
 {
 	uint64_t hash = hash_bytes(s->locations, s->n * sizeof(*s->locations), 0);
 	uint32_t id = map_find(&x->stack_map, hash, stack_eq, x, s);
+	struct pgo_stack kept = *s;
 
 	if (id != MAP_NONE) {
 		x->stacks[id].value = duration_sum(x->stacks[id].value, s->value);
@@ -119,7 +122,10 @@ static enum err_code add_stack(struct pgo *x, const struct pgo_stack *s, struct 
 		return arena_fail(x->arena, "answer", err);
 	if (!map_add(&x->stack_map, hash, x->stacks_n))
 		return err_nomem(err, "answer");
-	x->stacks[x->stacks_n++] = *s;
+	if (!(kept.locations = arena_array(x->arena, uint32_t, s->n)))
+		return arena_fail(x->arena, "answer", err);
+	memcpy(kept.locations, s->locations, s->n * sizeof(*s->locations));
+	x->stacks[x->stacks_n++] = kept;
 	return ERR_OK;
 }
 
@@ -151,7 +157,7 @@ static enum err_code add_location(
 	const struct pprof_location *l = &x->in->locations[ids[at]];
 	struct pprof_location_key key = { .l = { .mapping = PPROF_NONE, .line_n = l->line_n } };
 
-	assert(at < n && n <= RENDER_PGO_LOCATIONS);
+	assert(at < n);
 	while (x->in->locations[ids[key.l.address]].address != l->address)
 		key.l.address++;
 	if (!arena_array_room(x->arena, &x->lines, 0, l->line_n, &x->lines_cap))
@@ -162,7 +168,7 @@ static enum err_code add_location(
 		x->lines[i] = (struct pprof_line){ .line = line->line,
 			.function = function_of(x, line->function) };
 	}
-	if (at == 0 && l->line_n && !leaf_recurs(x, ids, n))
+	if (at == 0 && !x->leaf_lines && l->line_n && !leaf_recurs(x, ids, n))
 		x->lines[0].line = x->in->functions[x->in->lines[l->line_first].function].start_line;
 	key.lines = x->lines;
 	return find_location(x, &key, out, err);
@@ -176,8 +182,11 @@ static enum err_code add_sample(struct pgo *x, uint32_t i, struct err *err)
 
 	if (s.value <= 0 || s.n == 0)
 		return ERR_OK;
-	if (s.n > RENDER_PGO_LOCATIONS)
-		s.n = RENDER_PGO_LOCATIONS;
+	if (s.n > x->locations_max)
+		s.n = x->locations_max;
+	if (!arena_array_room(x->arena, &x->ids, 0, s.n, &x->ids_cap))
+		return arena_fail(x->arena, "answer", err);
+	s.locations = x->ids;
 	for (uint32_t k = 0; k < s.n; k++)
 		if ((rc = add_location(
 				 x, x->in->location_ids + sample->location_first, s.n, k, &s.locations[k], err)))
@@ -209,8 +218,8 @@ static enum err_code build(struct pgo *x, struct pprof **out, struct err *err)
 		any_start = in->functions[i].start_line != 0;
 	if (!any_start)
 		return err_set(err, ERR_INVALID,
-			"format=pgo wants functions that say on which line they start: programs "
-			"built with Go 1.20 or later say so");
+			"a profile for -pgo says on which line each function starts: those of programs "
+			"built with Go 1.20 or later do");
 	if ((rc = pprof_builder_open(x->arena, &x->b, err)))
 		return rc;
 	if (!(x->functions = arena_array(x->arena, uint32_t, (size_t)in->functions_n + 1)))
@@ -232,7 +241,9 @@ enum err_code render_pgo(
 	const struct result *r, const struct render_options *o, struct pprof **out, struct err *err)
 {
 	const struct notices notices = notices_of(r);
-	struct pgo x = { .arena = o->arena };
+	struct pgo x = { .arena = o->arena,
+		.locations_max = o->pgo_locations ? o->pgo_locations : RENDER_PGO_LOCATIONS,
+		.leaf_lines = o->pgo_leaf_lines };
 	const struct profile_value **v;
 	struct pprof *in;
 	enum err_code rc;

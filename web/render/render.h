@@ -41,6 +41,8 @@ struct render_options {
 	size_t call_site_n, call_site_skip;
 	bool call_site_rest;
 	size_t rows_max; /* of format=text for profiles; 0: all */
+	uint32_t pgo_locations; /* of format=pgo, kept of each stack; 0: RENDER_PGO_LOCATIONS */
+	bool pgo_leaf_lines; /* of format=pgo: the line on which a leaf was stays */
 	bool numbers_only; /* JSON: tables as vectors of flat costs */
 	/* Takes what `out` holds and empties it; NULL: the answer stays in `out`. */
 	enum err_code (*flush)(void *ctx, struct buf *out, struct err *err);
@@ -109,7 +111,7 @@ MUST_CHECK enum err_code render_pprof_gz(
 
 /*
  * For `go build -pgo`: a CPU profile with only names and lines, each stack cut to its innermost
- * RENDER_PGO_LOCATIONS locations. ERR_INVALID for other profiles and diffs, and if no function
+ * locations. ERR_INVALID for other profiles and diffs, and if no function
  * has a start line.
  */
 MUST_CHECK enum err_code render_pgo(

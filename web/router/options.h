@@ -124,8 +124,11 @@ struct web_options {
 	const char *rules_warning; /* why rules do not run here, for their pages; NULL: they do */
 	/* For status/cluster; texts and arrays are in the arena. NULL: there is no bucket. */
 	enum err_code (*cluster)(void *ctx, struct arena *a, struct cluster_view *out, struct err *err);
-	/* Last reload: ok and when, for metrics and runtimeinfo. */
-	void (*reload_state)(void *ctx, bool *ok, int64_t *at_ns);
+	/*
+	 * Reloads, for runtimeinfo and notifications: whether the last one worked, and when it was; and
+	 * when the last one was that worked, 0: none.
+	 */
+	void (*reload_state)(void *ctx, bool *ok, int64_t *tried_ns, int64_t *at_ns);
 };
 
 #endif

@@ -27,11 +27,18 @@ int bucket_command_failed(const struct err *err)
 
 enum err_code bucket_of_config(const char *file, struct bucket **out, struct err *err)
 {
+	/* the server may have the flag, and only the bucket matters here */
+	const struct config_reading how = { .ignore_foreign = true };
+	struct yaml_problems problems;
 	struct bucket_config options;
 	struct config *c;
 	enum err_code rc;
 
-	if ((rc = config_load_file(file, &c, err)))
+	yaml_problems_init(&problems);
+	rc = config_read_file(file, &how, &problems, &c, err);
+	rc = config_first_error(&problems, rc, err);
+	yaml_problems_release(&problems);
+	if (rc)
 		return rc;
 	if (!c->bucket.present) {
 		rc = err_set(err, ERR_INVALID, "%s: it has no `bucket`", file);

@@ -102,6 +102,7 @@ static bool evaluate_all(struct running *x)
 	struct buf faults = { 0 };
 	struct err err;
 
+	engine_set_subquery_step(test_world_engine(x->world), step);
 	for (int64_t t = 0; t <= x->test->end_ns; t += step) {
 		if (atomic_load(&interrupted)) {
 			add_message(x->faults, "interrupted");

@@ -348,7 +348,7 @@ static enum err_code store_profile(struct test_world *w, const struct input *at,
 		rc = arena_fail(&arena, "test", err);
 		goto out;
 	}
-	pprof_kinds(profile, labels_get(p->labels, STR(LABEL_NAME)), NULL, 0, kinds);
+	pprof_kinds(profile, labels_get(p->labels, STR(LABEL_NAME)), NULL, kinds);
 	a.profile = profile;
 	a.kinds = kinds;
 	expect_one(w, 1);

@@ -302,16 +302,20 @@ static enum err_code add_target(
 
 static enum err_code add_all(struct rebuild *r, struct err *err)
 {
-	const struct groups *groups = r->set->groups;
+	const struct target_group *g;
+	struct groups_cursor groups;
 	enum err_code rc = ERR_OK;
 
 	r->path = path_of(&r->arena, r->set->config->path_prefix);
 	r->set->dropped = arena_array(&r->set->arena, struct str, NOTIFIER_ALERTMANAGERS_MAX);
 	if (!r->path.ptr || !r->set->dropped)
 		return err_nomem(err, "alertmanagers");
-	for (size_t i = 0; groups && i < groups->n; i++)
-		for (size_t k = 0; k < groups->v[i].targets_n && !rc; k++)
-			rc = add_target(r, &groups->v[i], groups->v[i].targets[k], err);
+	if (!r->set->groups)
+		return ERR_OK;
+	groups_begin(&groups, r->set->groups);
+	while (!rc && (g = groups_next(&groups)))
+		for (size_t k = 0; k < g->targets_n && !rc; k++)
+			rc = add_target(r, g, g->targets[k], err);
 	return rc;
 }
 

@@ -508,3 +508,8 @@ const struct template_function template_functions_prometheus[] = {
 /* clang-format on */
 const size_t template_functions_prometheus_n = sizeof(template_functions_prometheus) /
 	sizeof(template_functions_prometheus[0]);
+
+const char *template_function_name(size_t i)
+{
+	return i < template_functions_prometheus_n ? template_functions_prometheus[i].name : NULL;
+}

@@ -49,6 +49,9 @@ MUST_CHECK enum err_code template_parse(
 MUST_CHECK enum err_code template_render(
 	const struct template *t, const struct template_data *d, struct buf *out, struct err *err);
 
+/* Names of Prometheus's functions, without those of Go's templates; NULL behind the last. */
+const char *template_function_name(size_t i);
+
 /* The path of the page that shows an expression: "/explore?query=..." */
 void template_link_print(struct buf *out, struct str expr);
 

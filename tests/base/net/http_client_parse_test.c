@@ -100,6 +100,7 @@ TEST(what_is_refused)
 		{ "HTTP/2.0 200 OK\r\n\r\n", ERR_INVALID, NULL },
 		{ "HTTP/1.1 20 OK\r\n\r\n", ERR_INVALID, "malformed HTTP response \"HTTP/1.1 20 OK\"" },
 		{ "HTTP/1.1 2000 OK\r\n\r\n", ERR_INVALID, "malformed HTTP response \"HTTP/1.1 2000 OK\"" },
+		{ "\x15\x03\x01", ERR_INVALID, "malformed HTTP response: the server speaks TLS" },
 		{ H "no colon\r\n\r\n", ERR_INVALID, "malformed HTTP response \"no colon\"" },
 		{ H "a b: c\r\n\r\n", ERR_INVALID, "malformed HTTP response \"a b: c\"" },
 		{ H "A: b\r\n folded\r\n\r\n", ERR_INVALID, "malformed HTTP response \" folded\"" },

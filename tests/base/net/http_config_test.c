@@ -160,7 +160,7 @@ TEST(refused)
 		{ "http_headers: {a: {values: [\"x\\ny\"]}}", ERR_INVALID,
 			"j.yml:1:19: a header's value may not hold control characters" },
 		{ "http_headers: {a: {value: x}}", ERR_INVALID,
-			"j.yml:1:20: field value not found in type header" },
+			"j.yml:1:20: field value not found in type header; did you mean \"values\"?" },
 		{ "http_headers: {a: {files: [x, y]}}", ERR_UNSUPPORTED,
 			"j.yml:1:27: more than one file for a header" },
 	};

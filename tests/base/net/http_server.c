@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -145,10 +146,11 @@ static void run_server(void *ctx)
 	}
 }
 
-bool http_server_start(struct http_server *s, script_fn script, void *ctx, SSL_CTX *tls)
+static bool start(struct http_server *s, const struct sockaddr *sa, socklen_t len, script_fn script,
+	void *ctx, SSL_CTX *tls)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
-	socklen_t len = sizeof(sa);
+	struct sockaddr_in in = { 0 };
+	socklen_t in_len = sizeof(in);
 	struct err err;
 
 	memset(s, 0, sizeof(*s));
@@ -156,12 +158,28 @@ bool http_server_start(struct http_server *s, script_fn script, void *ctx, SSL_C
 	s->ctx = ctx;
 	s->tls = tls;
 	mutex_init(&s->lock);
-	s->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (s->fd < 0 || bind(s->fd, (struct sockaddr *)&sa, sizeof(sa)) || listen(s->fd, 64) ||
-		getsockname(s->fd, (struct sockaddr *)&sa, &len))
+	s->fd = socket(sa->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (s->fd < 0 || bind(s->fd, sa, len) || listen(s->fd, 64))
 		return false;
-	s->port = ntohs(sa.sin_port);
+	if (sa->sa_family == AF_INET && getsockname(s->fd, (struct sockaddr *)&in, &in_len))
+		return false;
+	s->port = ntohs(in.sin_port);
 	return thread_start(&s->thread, "server", run_server, s, &err) == ERR_OK;
+}
+
+bool http_server_start(struct http_server *s, script_fn script, void *ctx, SSL_CTX *tls)
+{
+	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+
+	return start(s, (struct sockaddr *)&sa, sizeof(sa), script, ctx, tls);
+}
+
+bool http_server_start_unix(struct http_server *s, const char *path, script_fn script, void *ctx)
+{
+	struct sockaddr_un sa = { .sun_family = AF_UNIX };
+
+	snprintf(sa.sun_path, sizeof(sa.sun_path), "%s", path);
+	return start(s, (struct sockaddr *)&sa, sizeof(sa), script, ctx, NULL);
 }
 
 /* The client's connections must be closed before: scripts end with them. */

@@ -44,6 +44,8 @@ struct http_server {
 
 /* False: no socket. port 0: any. */
 bool http_server_start(struct http_server *s, script_fn script, void *ctx, SSL_CTX *tls);
+/* The same on a socket of this machine. */
+bool http_server_start_unix(struct http_server *s, const char *path, script_fn script, void *ctx);
 void http_server_stop(struct http_server *s);
 bool http_server_saw(struct http_server *s, const char *text); /* in the last request */
 void http_server_last(struct http_server *s, struct buf *out); /* adds the last request */

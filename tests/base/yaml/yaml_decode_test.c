@@ -155,6 +155,48 @@ TEST(every_type)
 	arena_release(&arena);
 }
 
+TEST(a_copy_outlives_its_original)
+{
+	struct everything e, copy;
+	const struct inner *item;
+	struct arena own;
+	struct err err;
+
+	REQUIRE_OK(decode(&schema,
+				   "string: s\nsecret: t\nnumber: 7\nflag: true\ninner: {path: i}\n"
+				   "list: [{path: a}, {seconds: 3}]\nstrings: [x, ~, y]\nlabels: {a: x}\n"
+				   "custom: [1]\n",
+				   &e, &err),
+		&err);
+	arena_init(&own, 0);
+	REQUIRE_OK(yaml_dup(&own, &schema, &e, &copy, &err), &err);
+	arena_release(&arena);
+	CHECK_STR(copy.string, "s");
+	CHECK_STR(copy.secret, "t");
+	CHECK_INT(copy.number, 7);
+	CHECK(copy.flag && copy.flag_set);
+	CHECK_STR(copy.inner.path, "i");
+	REQUIRE(copy.list.n == 2 && copy.strings.n == 3 && copy.labels.n == 1);
+	item = copy.list.v;
+	CHECK_STR(item[0].path, "a");
+	CHECK_STR(item[1].path, "/default");
+	CHECK_INT(item[1].seconds, 3);
+	CHECK_STR(((struct str *)copy.strings.v)[0], "x");
+	CHECK_STR(((struct str *)copy.strings.v)[1], "");
+	CHECK_STR(((struct str *)copy.strings.v)[2], "y");
+	CHECK_STR(copy.labels.v[0].value, "x");
+	CHECK_INT(copy.custom, e.custom);
+	arena_release(&own);
+	REQUIRE_OK(decode(&schema, "string: s\nlist: [{path: a}]\nlabels: {a: x}\n", &e, &err), &err);
+	for (size_t budget = 1; budget < 100; budget++) {
+		arena_init(&own, budget);
+		if (!yaml_dup(&own, &schema, &e, &copy, &err))
+			budget = 100;
+		arena_release(&own);
+	}
+	arena_release(&arena);
+}
+
 TEST(missing_and_null_keep_the_defaults)
 {
 	static const char *const texts[] = { "", "~", "{}",

@@ -27,7 +27,7 @@ TEST(an_entry)
 		"  - {role: service, label: x=y}\n"
 		"- role: pod\n"
 		"  namespaces: {own_namespace: true}\n"
-		"  attach_metadata: {node: true}\n"
+		"  attach_metadata: {node: true, deployment: true, job: true, cronjob: true}\n"
 		"  selectors: [{role: node, label: zone=a}]\n";
 	const struct kubernetes_sd_config *c;
 	const struct kube_selector *s;
@@ -39,9 +39,10 @@ TEST(an_entry)
 	REQUIRE_OK(decode(&a, text, &all, &err), &err);
 	REQUIRE(all.n == 2);
 	c = all.v[0].config;
+	CHECK(!c->attach.deployment && !c->attach.job && !c->attach.cronjob);
 	CHECK_STR(c->cluster.kubeconfig_file, "/etc/epi/kube/config");
 	CHECK_INT(c->role, KUBE_ROLE_ENDPOINTS);
-	CHECK(!c->own_namespace && c->attach_node && c->attach_namespace);
+	CHECK(!c->own_namespace && c->attach.node && c->attach.namespace);
 	REQUIRE(c->namespaces.n == 2 && c->selectors.n == 2);
 	CHECK_STR(((struct str *)c->namespaces.v)[1], "b");
 	s = c->selectors.v;
@@ -50,7 +51,8 @@ TEST(an_entry)
 	CHECK_STR(s[0].field, "spec.nodeName=n");
 	CHECK_INT(s[1].role, KUBE_ROLE_SERVICE);
 	c = all.v[1].config;
-	CHECK(c->own_namespace && c->attach_node && !c->attach_namespace);
+	CHECK(c->own_namespace && c->attach.node && !c->attach.namespace);
+	CHECK(c->attach.deployment && c->attach.job && c->attach.cronjob);
 	CHECK(c->cluster.http.follow_redirects);
 	arena_release(&a);
 }
@@ -66,7 +68,8 @@ TEST(errors)
 		{ "[{role: vacation}]", "c.yml:1:9: unknown Kubernetes SD role \"vacation\"" },
 		{ "[{role: [pod]}]", "c.yml:1:9: cannot unmarshal !!seq into string" },
 		{ "[{role: pod, roles: x}]",
-			"c.yml:1:14: field roles not found in type kubernetes_sd_config" },
+			"c.yml:1:14: field roles not found in type kubernetes_sd_config; "
+			"did you mean \"role\"?" },
 		{ "[{role: pod, namespaces: {foo: x}}]",
 			"c.yml:1:27: field foo not found in type kubernetes.plain" },
 		{ "[{role: pod, attach_metadata: {pod: true}}]",
@@ -87,9 +90,9 @@ TEST(errors)
 		{ "[{role: pod, selectors: [{role: pod}, {role: pod}]}]",
 			"c.yml:1:39: duplicated selector role: pod" },
 		{ "[{role: pod, selectors: [{role: node}]}]",
-			"c.yml:1:26: pod role supports only pod selectors" },
-		{ "[{role: pod, attach_metadata: {node: true}, selectors: [{role: service}]}]",
-			"c.yml:1:57: pod role supports only pod, node selectors" },
+			"c.yml:1:26: node selectors of the pod role need attach_metadata: {node: true}" },
+		{ "[{role: pod, selectors: [{role: service}]}]",
+			"c.yml:1:26: pod role supports only pod, node selectors" },
 		{ "[{role: service, selectors: [{label: a}]}]",
 			"c.yml:1:30: service role supports only service selectors" },
 		{ "[{role: endpoints, selectors: [{role: node}]}]",

@@ -8,7 +8,7 @@
 #include "tests/check.h"
 
 static const char *const resource_names[KUBE_RESOURCES] = { "nodes", "namespaces", "pods",
-	"services", "endpoints", "endpointslices", "ingresses" };
+	"services", "endpoints", "endpointslices", "ingresses", "replicasets", "jobs" };
 
 struct asked {
 	const json_t *others;
@@ -141,7 +141,9 @@ static void check_case(const json_t *c)
 {
 	const char *name = json_string_value(json_object_get(c, "name"));
 	struct asked asked = { .others = json_object_get(c, "others") };
-	struct kube_join join = { get, &asked, attaches(c, "node"), attaches(c, "namespace") };
+	struct kube_join join = { get, &asked,
+		{ attaches(c, "node"), attaches(c, "namespace"), attaches(c, "deployment"),
+			attaches(c, "job"), attaches(c, "cronjob") } };
 	struct buf got = { 0 }, want = { 0 };
 	struct str source = str_of(json_string_value(json_object_get(c, "source"))), key;
 	enum kube_role role = role_of(c);
@@ -218,7 +220,7 @@ TEST(ingress)
 TEST(a_group_has_a_limit)
 {
 	struct asked asked = { 0 };
-	struct kube_join join = { get, &asked, false, false };
+	struct kube_join join = { get, &asked, { 0 } };
 	json_t *pod = json_loads("{\"metadata\":{\"name\":\"p\"},\"status\":{\"podIP\":\"1\"},"
 							 "\"spec\":{\"containers\":[{},{},{},{},{},{},{},{},{},{},{},{}]}}",
 		0, NULL);

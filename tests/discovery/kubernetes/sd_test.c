@@ -4,7 +4,6 @@
  */
 #include <event2/event.h>
 #include <jansson.h>
-#include <time.h>
 
 #include "base/clock.h"
 #include "discovery/kubernetes/sd_config.h"
@@ -12,6 +11,13 @@
 #include "tests/wait.h"
 
 #define WATCHES 64
+#define OWNED(ns, name, kind, owner) \
+	"{\"metadata\":{\"namespace\":\"" ns "\",\"name\":\"" name "\",\"ownerReferences\":[" \
+	"{\"controller\":true,\"kind\":\"" kind "\",\"name\":\"" owner "\"}]}}"
+#define ALL \
+	{ \
+		true, true, true, true, true \
+	} /* attach_metadata */
 
 /* ---- the world: clusters, and a host that keeps what was published ---- */
 
@@ -249,16 +255,26 @@ static const char *pod(const char *ns, const char *name, const char *ip, const c
 	return text;
 }
 
+static const struct labels *first_targets(const struct source *host)
+{
+	struct groups_cursor all;
+
+	groups_begin(&all, host->set);
+	return groups_next(&all)->targets;
+}
+
 /* "SOURCE address address, ..." */
 static void check_targets(const struct source *host, const char *want)
 {
+	const struct target_group *g;
+	struct groups_cursor all;
 	struct buf b = { 0 };
 
-	for (size_t i = 0; host->set && i < host->set->n; i++) {
-		buf_printf(&b, "%s" STR_FMT, i ? ", " : "", STR_ARG(host->set->v[i].source));
-		for (size_t k = 0; k < host->set->v[i].targets_n; k++)
-			buf_printf(&b, " " STR_FMT,
-				STR_ARG(labels_get(host->set->v[i].targets[k], STR("__address__"))));
+	groups_begin(&all, host->set);
+	while ((g = groups_next(&all))) {
+		buf_printf(&b, "%s" STR_FMT, b.len ? ", " : "", STR_ARG(g->source));
+		for (size_t k = 0; k < g->targets_n; k++)
+			buf_printf(&b, " " STR_FMT, STR_ARG(labels_get(g->targets[k], STR("__address__"))));
 	}
 	CHECK_STR(buf_str(&b), want);
 	buf_release(&b);
@@ -306,14 +322,14 @@ TEST(an_object_changes_comes_and_goes)
 	put(&world, KUBE_PODS, "a/q", pod("a", "q", "10.0.0.2", "n"));
 	p = open_source(&world, &c, &host);
 	check_targets(&host, "pod/a/p 10.0.0.1:80, pod/a/q 10.0.0.2:80");
-	kept = host.set->v[0].targets;
+	kept = first_targets(&host);
 
 	put(&world, KUBE_PODS, "a/q", pod("a", "q", "10.0.0.3", "n"));
 	put(&world, KUBE_PODS, "a/pp", pod("a", "pp", "10.0.0.4", "n"));
 	CHECK_INT(host.published, 1);
 	run_until_published(&world, &host, 2);
 	check_targets(&host, "pod/a/p 10.0.0.1:80, pod/a/pp 10.0.0.4:80, pod/a/q 10.0.0.3:80");
-	CHECK(host.set->v[0].targets == kept); /* not made anew */
+	CHECK(first_targets(&host) == kept); /* not made anew */
 
 	put(&world, KUBE_PODS, "a/pp", NULL);
 	put(&world, KUBE_PODS, "a/x", pod("a", "x", "10.0.0.5", "n"));
@@ -365,11 +381,15 @@ TEST(what_was_joined_makes_a_group_anew)
 		{ KUBE_NODES, "m", "{\"metadata\":{\"name\":\"m\"}}", false },
 		{ KUBE_NAMESPACES, "a", "{\"metadata\":{\"name\":\"a\",\"labels\":{\"k\":\"v\"}}}", true },
 		{ KUBE_NAMESPACES, "b", "{\"metadata\":{\"name\":\"b\",\"labels\":{\"k\":\"v\"}}}", false },
+		{ KUBE_PODS, "a/p", OWNED("a", "p", "ReplicaSet", "r"), true },
+		{ KUBE_REPLICASETS, "b/r", OWNED("b", "r", "Deployment", "d"), false },
+		{ KUBE_REPLICASETS, "a/r", OWNED("a", "r", "Deployment", "d"), true },
+		{ KUBE_PODS, "a/p", OWNED("a", "p", "Job", "j"), true },
+		{ KUBE_JOBS, "a/j", OWNED("a", "j", "CronJob", "c"), true },
+		{ KUBE_REPLICASETS, "a/r", NULL, false },
 		{ KUBE_PODS, "a/p", NULL, true },
 	};
-	struct kubernetes_sd_config c = {
-		.role = KUBE_ROLE_ENDPOINTS, .attach_node = true, .attach_namespace = true
-	};
+	struct kubernetes_sd_config c = { .role = KUBE_ROLE_ENDPOINTS, .attach = ALL };
 	const struct labels *before;
 	struct source host;
 	struct world world;
@@ -382,10 +402,10 @@ TEST(what_was_joined_makes_a_group_anew)
 		"\"namespace\":\"a\",\"name\":\"p\"}}]}]}");
 	p = open_source(&world, &c, &host);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		before = host.set->v[0].targets;
+		before = first_targets(&host);
 		put(&world, rows[i].r, rows[i].key, rows[i].text);
 		run_until_published(&world, &host, i + 2);
-		if ((before != host.set->v[0].targets) != rows[i].anew)
+		if ((before != first_targets(&host)) != rows[i].anew)
 			CHECK_FAIL("row %zu: %s", i, rows[i].key);
 	}
 	close_source(p, &host);
@@ -401,7 +421,7 @@ TEST(namespaces_and_selectors_name_the_watches)
 	struct kubernetes_sd_config c = { .role = KUBE_ROLE_ENDPOINTSLICE,
 		.own_namespace = true,
 		.cluster.api_server = STR("own"), .namespaces = { names, 3 }, .selectors = { selectors, 2 },
-			.attach_node = true, .attach_namespace = true };
+			.attach = ALL };
 	struct buf b = { 0 };
 	struct source host;
 	struct world world;
@@ -414,9 +434,9 @@ TEST(namespaces_and_selectors_name_the_watches)
 			world.clusters.v[i].selectors);
 	CHECK_STR(buf_str(&b),
 		"0  ;\n1  ;\n"
-		"2 b app=x;spec.nodeName=n\n3 b ;\n5 b s;\n"
-		"2 a app=x;spec.nodeName=n\n3 a ;\n5 a s;\n"
-		"2 own app=x;spec.nodeName=n\n3 own ;\n5 own s;\n");
+		"2 b app=x;spec.nodeName=n\n3 b ;\n5 b s;\n7 b ;\n8 b ;\n"
+		"2 a app=x;spec.nodeName=n\n3 a ;\n5 a s;\n7 a ;\n8 a ;\n"
+		"2 own app=x;spec.nodeName=n\n3 own ;\n5 own s;\n7 own ;\n8 own ;\n");
 	CHECK_INT(host.published, 1);
 	put(&world, KUBE_ENDPOINTSLICES, "own/s", "{}");
 	put(&world, KUBE_ENDPOINTSLICES, "a/s", "{}");
@@ -431,10 +451,9 @@ TEST(namespaces_and_selectors_name_the_watches)
 TEST(nodes_have_no_namespace)
 {
 	struct str names[] = { STR("a"), STR("b") };
-	struct kubernetes_sd_config c = { .role = KUBE_ROLE_NODE,
-		.namespaces = { names, 2 },
-		.attach_node = true,
-		.attach_namespace = true };
+	struct kubernetes_sd_config c = {
+		.role = KUBE_ROLE_NODE, .namespaces = { names, 2 }, .attach = ALL
+	};
 	struct source host;
 	struct world world;
 	void *p;
@@ -485,6 +504,7 @@ static unsigned pick(uint64_t *seed, unsigned n)
 
 static void random_change(struct world *w, uint64_t *seed)
 {
+	static const char *const kinds[] = { "ReplicaSet", "Job", "Deployment", "CronJob" };
 	enum kube_resource r = (enum kube_resource)pick(seed, KUBE_RESOURCES);
 	bool named = r == KUBE_NODES || r == KUBE_NAMESPACES;
 	char ns = (char)('a' + pick(seed, 3)), name = (char)('a' + pick(seed, 5)), key[8], text[1024];
@@ -496,7 +516,8 @@ static void random_change(struct world *w, uint64_t *seed)
 	}
 	snprintf(text, sizeof(text),
 		"{\"metadata\":{\"name\":\"%c\",\"namespace\":\"%c\",\"labels\":{\"k\":\"%u\","
-		"\"kubernetes.io/service-name\":\"%c\"}},"
+		"\"kubernetes.io/service-name\":\"%c\"},"
+		"\"ownerReferences\":[{\"controller\":true,\"kind\":\"%s\",\"name\":\"%c\"}]},"
 		"\"spec\":{\"nodeName\":\"%c\",\"ports\":[{\"port\":%u}],\"containers\":[{\"ports\":["
 		"{\"containerPort\":%u}]}],\"rules\":[{\"host\":\"%c\"}]},"
 		"\"status\":{\"podIP\":\"10.0.0.%u\",\"addresses\":[{\"type\":\"InternalIP\",\"address\":"
@@ -505,10 +526,10 @@ static void random_change(struct world *w, uint64_t *seed)
 		"\"targetRef\":{\"kind\":\"Pod\",\"namespace\":\"%c\",\"name\":\"%c\"}}]}],"
 		"\"ports\":[{\"port\":1}],\"endpoints\":[{\"addresses\":[\"%u\"],\"nodeName\":\"%c\","
 		"\"targetRef\":{\"kind\":\"%s\",\"namespace\":\"%c\",\"name\":\"%c\"}}]}",
-		name, ns, pick(seed, 5), 'a' + pick(seed, 5), 'a' + pick(seed, 5), pick(seed, 9),
-		pick(seed, 3), 'a' + pick(seed, 9), pick(seed, 9), pick(seed, 9), pick(seed, 9), ns,
-		'a' + pick(seed, 5), pick(seed, 9), 'a' + pick(seed, 5), pick(seed, 2) ? "Pod" : "Node", ns,
-		'a' + pick(seed, 5));
+		name, ns, pick(seed, 5), 'a' + pick(seed, 5), kinds[pick(seed, 4)], 'a' + pick(seed, 5),
+		'a' + pick(seed, 5), pick(seed, 9), pick(seed, 3), 'a' + pick(seed, 9), pick(seed, 9),
+		pick(seed, 9), pick(seed, 9), ns, 'a' + pick(seed, 5), pick(seed, 9), 'a' + pick(seed, 5),
+		pick(seed, 2) ? "Pod" : "Node", ns, 'a' + pick(seed, 5));
 	put(w, r, key, text);
 }
 
@@ -523,9 +544,8 @@ TEST(random_changes)
 
 	world_init(&world);
 	for (int i = 0; i < 2 * KUBE_ROLES; i++) {
-		c[i] = (struct kubernetes_sd_config){
-			.role = (enum kube_role)(i % KUBE_ROLES), .attach_node = true, .attach_namespace = true
-		};
+		c[i] = (struct kubernetes_sd_config){ .role = (enum kube_role)(i % KUBE_ROLES),
+			.attach = ALL };
 		if (i >= KUBE_ROLES)
 			c[i].namespaces = (struct yaml_list){ names, 2 };
 		p[i] = open_source(&world, &c[i], &host[i]);
@@ -543,50 +563,5 @@ TEST(random_changes)
 	}
 	for (int i = 0; i < 2 * KUBE_ROLES; i++)
 		close_source(p[i], &host[i]);
-	world_release(&world);
-}
-
-/* The processor time of a change among 10,000 pods. */
-TEST(cost)
-{
-	struct kubernetes_sd_config c = { .role = KUBE_ROLE_POD, .attach_node = true };
-	char name[32], key[40], ip[32], node[16];
-	const struct target_group *before;
-	struct groups *first;
-	struct source host;
-	struct world world;
-	int64_t begin;
-	clock_t cpu;
-	size_t same = 0;
-	void *p;
-
-	world_init(&world);
-	for (int i = 0; i < 10000; i++) {
-		snprintf(name, sizeof(name), "web-%05d", i);
-		snprintf(key, sizeof(key), "shop/%s", name);
-		snprintf(ip, sizeof(ip), "10.1.%d.%d", i / 250, i % 250);
-		snprintf(node, sizeof(node), "n%d", i % 100);
-		put(&world, KUBE_PODS, key, pod("shop", name, ip, node));
-	}
-	begin = clock_monotonic_ns();
-	p = open_source(&world, &c, &host);
-	printf("  first: %.1f ms\n", (double)(clock_monotonic_ns() - begin) / 1e6);
-	first = groups_ref(host.set);
-	before = first->v;
-	put(&world, KUBE_PODS, "shop/web-05000", pod("shop", "web-05000", "10.9.9.9", "n1"));
-	cpu = clock();
-	run_until_published(&world, &host, 2);
-	printf("  one pod changed: %.2f ms\n", (double)(clock() - cpu) * 1e3 / CLOCKS_PER_SEC);
-	cpu = clock();
-	put(&world, KUBE_NODES, "n0", "{\"metadata\":{\"name\":\"n0\"}}");
-	run_until_published(&world, &host, 3);
-	printf("  one node changed: %.2f ms\n", (double)(clock() - cpu) * 1e3 / CLOCKS_PER_SEC);
-	for (size_t i = 0; i < host.set->n; i++)
-		same += host.set->v[i].targets == before[i].targets;
-	CHECK_INT(host.set->n, 10000);
-	CHECK_INT(same, 10000 - 100); /* those on the node, of which one is the pod */
-	CHECK(!groups_eq(first, host.set));
-	groups_unref(first);
-	close_source(p, &host);
 	world_release(&world);
 }

@@ -191,8 +191,13 @@ TEST(what_is_kept_of_objects)
 			"\"images\":[],\"daemonEndpoints\":{\"kubeletEndpoint\":{\"Port\":1}}}}",
 			"{" META_OUT ",\"spec\":{\"providerID\":\"p\"},\"status\":{\"daemonEndpoints\":{"
 			"\"kubeletEndpoint\":{\"Port\":1}}}}" },
-		{ KUBE_SERVICES, "{" META_IN ",\"spec\":{\"type\":\"T\",\"selector\":{}},\"status\":{}}",
-			"{" META_OUT ",\"spec\":{\"type\":\"T\"}}" },
+		{ KUBE_SERVICES, "{" META_IN ",\"spec\":{\"type\":\"T\",\"selector\":{},\"ipFamilies\":["
+			"\"IPv6\"],\"ipFamilyPolicy\":\"P\"},\"status\":{\"conditions\":[],\"loadBalancer\":{"
+			"\"ingress\":[{\"ip\":\"1\",\"hostname\":\"h\"}]}}}",
+			"{" META_OUT ",\"spec\":{\"ipFamilies\":[\"IPv6\"],\"ipFamilyPolicy\":\"P\","
+			"\"type\":\"T\"},\"status\":{\"loadBalancer\":{\"ingress\":[{\"ip\":\"1\"}]}}}" },
+		{ KUBE_REPLICASETS, "{" META_IN ",\"spec\":{\"template\":{}},\"status\":{}}",
+			"{\"metadata\":{\"name\":\"a\",\"ownerReferences\":[{\"kind\":\"K\"}]}}" },
 		{ KUBE_ENDPOINTS, "{" META_IN ",\"subsets\":[{\"addresses\":[{\"ip\":\"1\",\"targetRef\":{"
 			"\"kind\":\"Pod\",\"uid\":\"u\"}}]}]}",
 			"{" META_OUT ",\"subsets\":[{\"addresses\":[{\"ip\":\"1\",\"targetRef\":{"

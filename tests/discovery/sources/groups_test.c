@@ -145,3 +145,60 @@ TEST(sets_are_joined_without_copies)
 	buf_release(&out);
 	groups_unref(again);
 }
+
+/* Prints the groups of a walk. */
+static void print_walk(struct buf *out, const struct groups *set)
+{
+	const struct target_group *g;
+	struct groups_cursor c;
+
+	buf_clear(out);
+	groups_begin(&c, set);
+	while ((g = groups_next(&c)))
+		print_groups(out, g, 1);
+	CHECK(!groups_next(&c));
+}
+
+TEST(bundles_are_walked_and_compared)
+{
+	struct groups *a = packed("[{targets: [a, b]}, {}]"), *b = packed("[{targets: [e]}]");
+	struct groups *like_b = packed("[{targets: [e]}]"), *none = packed("[]");
+	struct groups *flat, *of, *in, *same, *cut, *other, *empty;
+	struct buf out = { 0 };
+	struct err err;
+
+	REQUIRE_OK(groups_join((struct groups *[]){ a, b }, 2, &flat, &err), &err);
+	REQUIRE_OK(groups_bundle((struct groups *[]){ a, NULL, none, b }, 4, &of, &err), &err);
+	REQUIRE_OK(groups_bundle((struct groups *[]){ none, of, flat }, 3, &in, &err), &err);
+	REQUIRE_OK(groups_bundle((struct groups *[]){ a, like_b }, 2, &same, &err), &err);
+	REQUIRE_OK(groups_bundle((struct groups *[]){ flat, a, b }, 3, &cut, &err), &err);
+	REQUIRE_OK(groups_bundle((struct groups *[]){ b, a }, 2, &other, &err), &err);
+	REQUIRE_OK(groups_bundle(NULL, 0, &empty, &err), &err);
+	print_walk(&out, of);
+	CHECK_STR(buf_str(&out),
+		"x:0 {} {__address__=\"a\"} {__address__=\"b\"}\nx:1 {}\nx:0 {} {__address__=\"e\"}\n");
+	CHECK_INT(groups_count(in), 6);
+	CHECK_INT(groups_targets(in), 6);
+	CHECK(groups_eq(of, flat) && groups_eq(flat, of) && groups_eq(of, same));
+	CHECK(groups_eq(in, cut) && !groups_eq(of, other) && !groups_eq(in, of));
+	CHECK(groups_eq(empty, none) && groups_count(empty) == 0);
+	print_walk(&out, empty);
+	CHECK_STR(buf_str(&out), "");
+	groups_unref(a);
+	groups_unref(b);
+	groups_unref(like_b);
+	groups_unref(none);
+	groups_unref(flat);
+	groups_unref(of);
+	print_walk(&out, in);
+	CHECK_INT(out.len,
+		2 *
+			strlen("x:0 {} {__address__=\"a\"} {__address__=\"b\"}\nx:1 {}\n"
+				   "x:0 {} {__address__=\"e\"}\n"));
+	groups_unref(in);
+	groups_unref(same);
+	groups_unref(cut);
+	groups_unref(other);
+	groups_unref(empty);
+	buf_release(&out);
+}

@@ -334,7 +334,7 @@ TEST(configuration)
 		{ "http_sd_configs: [{url: 'http://a', proxy_url: 'ftp://b'}]", ERR_INVALID,
 			"c.yml:1:48: proxy scheme \"ftp\" is not supported" },
 		{ "http_sd_configs: [{uri: 'http://a'}]", ERR_INVALID,
-			"c.yml:1:20: field uri not found in type http_sd_config" },
+			"c.yml:1:20: field uri not found in type http_sd_config; did you mean \"url\"?" },
 	};
 	/* clang-format on */
 	struct sd_configs sd;

@@ -1,5 +1,5 @@
 #!/bin/bash
-# usage: prepare.sh go|node|python|java|collector...
+# usage: prepare.sh go|node|python|java|collector|profilecli|discoverers...
 # Fetches what the senders of these tests need, by the packages' own clients and with checked sums, and builds them below
 # build/senders. What is ready stays; one of each is made at a time.
 set -eu
@@ -15,6 +15,15 @@ make_go() {
 make_collector() {
 	(cd "$here/../otelcol" && GOTOOLCHAIN=local "$("$PWD/../../go.sh")" build -trimpath -gcflags=all='-N -l' \
 		-ldflags='-s -w' -tags=grpcnotrace -o "$1/otelcol" .)
+}
+make_profilecli() {
+	(cd "$here/../profilecli" && GOTOOLCHAIN=local "$("$PWD/../../go.sh")" build -trimpath -ldflags='-s -w' \
+		-o "$1/profilecli" .)
+}
+# Prometheus's own discovery, to compare with.
+make_discoverers() {
+	(cd "$here/../discoverers" && GOTOOLCHAIN=local "$("$PWD/../../go.sh")" build -trimpath -gcflags=all='-N -l' \
+		-ldflags='-s -w' -o "$1/discoverers" .)
 }
 make_node() {
 	cp "$here"/node/{package.json,package-lock.json,.npmrc,web.mjs} "$1/"
@@ -43,6 +52,8 @@ for part in "$@"; do
 		dir=$out/$part
 		case $part in
 		collector) source=$here/../otelcol ;;
+		profilecli) source=$here/../profilecli ;;
+		discoverers) source=$here/../discoverers ;;
 		*) source=$here/$part ;;
 		esac
 		if [ -n "$(find "$dir/.ready" -newer "$here/prepare.sh" 2>/dev/null)" ] &&

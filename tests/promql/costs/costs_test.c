@@ -141,7 +141,7 @@ TEST(operators_between_costs)
 		{ "x + on (job) y", "job=a 6", "job=a,pod=p 2; job=a,pod=q 2",
 			"1:1: found duplicate series for the match group {job=\"a\"} on the right "
 			"hand-side of the "
-			"operation: [{job=\"a\", pod=\"q\"}, {job=\"a\", pod=\"p\"}];many-to-many "
+			"operation: [{job=\"a\", pod=\"p\"}, {job=\"a\", pod=\"q\"}];many-to-many "
 			"matching not "
 			"allowed: matching labels must be unique on one side" },
 		{ "x + on (job) group_left (pod) y", "job=a,pod=p 6; job=a,pod=q 8",
@@ -180,7 +180,7 @@ TEST(aggregations)
 		{ "topk by (job) (1, x)", "1", "job=a,pod=p 1; job=b,pod=p 5; job=a,pod=q 2",
 			"{job=\"a\", pod=\"q\"} 2; {job=\"b\", pod=\"p\"} 5" },
 		{ "topk(0, x)", "0", "job=a 1", "" },
-		{ "topk(1, x)", "nan", "job=a 1", "1:1: Scalar value NaN overflows int64" },
+		{ "topk(1, x)", "nan", "job=a 1", "1:1: Parameter value is NaN" },
 	};
 
 	check_cases(cases, sizeof(cases) / sizeof(cases[0]));

@@ -1,17 +1,17 @@
-// Writes answers.txt: what Prometheus answers to the queries below over the numbers below.
+// Writes answers.txt: what Prometheus 3 answers to the queries below over the numbers below.
 //
-//	node tests/promql/oracle/record.mjs DIR >tests/promql/oracle/answers.txt
+//	node tests/promql/oracle/record.mjs >tests/promql/oracle/answers.txt
 //
-// DIR has usr/bin/prometheus and usr/bin/promtool, as Debian's package unpacks (2.42):
-//	apt-get download prometheus && dpkg -x prometheus_*.deb DIR
-// The numbers become blocks by promtool; a server over them is asked by its API, and ended.
-import { execFileSync, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
+// main.go asks Prometheus's own engine, which is a Go module: go fetches and builds it. With an argument, DIR, it is built
+// there and stays; `node record.mjs DIR <ROWS` answers other rows, as main.go says.
+import { execFileSync } from "node:child_process";
+import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
-const T0 = 1700000040; // a whole minute
+const PROMETHEUS = "v0.316.0"; // the module's version of 3.16
+const T0 = 1209600000; // as main.go
+
 const series = {
 	"req,job=a,pod=p": "1 2 3.5 -4 5 6",
 	"req,job=a,pod=q": "10 20 30 40 50 60",
@@ -35,6 +35,31 @@ const series = {
 	"odd,v=minuszero": "-0 -0 -0 -0 -0 -0",
 	"odd,v=half": "0.5 0.5 0.5 0.5 0.5 0.5",
 	"odd,v=tiny": "1e-7 1e-7 1e-7 1e-7 1e-7 1e-7",
+	// Counters: one that begins anew, with gaps, from nothing, by fractions, with odd values.
+	"hits_total,job=a": "0 10 30 5 25 45",
+	"hits_total,job=b": "100 _ 160 _ _ 400",
+	"hits_total,job=c": "_ _ 3 8 _ 13",
+	"hits_total,job=d": "0.1 0.2 0.4 0.8 1.6 3.2",
+	"hits_total,job=e": "1 NaN 3 4 Inf 6",
+	"hits_total,job=f": "7",
+	"hits_total,job=g": "5 6 7 stale _ 9",
+	"line,v=up": "0 2 4 6 8 10",
+	"line,v=down": "5 4 3 2 1 0",
+	"line,v=level": "3 3 3 3 3 3",
+	"line,v=noisy": "1 4 2 8 5 7",
+	"line,v=inf": "Inf Inf Inf Inf Inf Inf",
+	"line,v=two": "_ _ _ _ 1 4",
+	"pod,name=p-10": "1", "pod,name=p-2": "1", "pod,name=p-1a": "1", "pod,name=p-01": "1", "pod,name=q": "1",
+	"when,v=0": "0", "when,v=leap": "1709208000", "when,v=before": "-1", "when,v=nan": "NaN", "when,v=far": "1e15",
+	"when,v=new year": "1735689599.9",
+};
+
+// Names that need quotes; {"..."} is written as it is.
+const quoted = {
+	'{"http.requests","host.name"="a b",job="x"}': "1 2 3 4 5 6",
+	'{"http.requests","host.name"="c",job="y"}': "10 20 30 40 50 60",
+	'{"\u6e29\u5ea6","\u5834\u6240"="k"}': "20 21 22 23 24 25",
+	'{"bool",a="b"}': "1 1 1 1 1 1",
 };
 
 // Asked at 300 s.
@@ -108,6 +133,66 @@ const instant = [
 	"nothing + on (job) dup", "dup + on (job) nothing", "nothing * on (job) group_left dup", "nothing and on (job) dup", "topk(1e30, req)",
 	"label_replace(label_join(req, 'x', '/', 'job', 'pod'), 'y', '$2', 'x', '(.*)/(.*)')", "atan2 + 1", "sum(req) atan2 sum(lim)",
 	"clamp_max(sum by (job) (req), 10) * 2 > bool 5", "round(avg_over_time(req{job='a'}[5m]), 0.01)",
+
+	// windows of numbers
+	...["rate", "increase", "delta", "irate", "idelta", "deriv", "resets", "changes"].flatMap((f) =>
+		["hits_total[5m]", "hits_total[6m]", "hits_total[2m]", "hits_total[90s] offset 1m", "line[5m]", "line[4m] @ end()",
+			"hits_total[30s]", "line[5m] offset -30s"].map((w) => `${f}(${w})`)),
+	...["sum", "avg", "min", "max", "count", "first", "last", "stddev", "stdvar", "present", "mad", "ts_of_first", "ts_of_last",
+		"ts_of_min", "ts_of_max"].flatMap((f) => ["hits_total[6m]", "line[3m]", "odd[5m]"].map((w) => `${f}_over_time(${w})`)),
+	"predict_linear(line[5m], 600)", "predict_linear(line[5m], -1h)", "predict_linear(line[5m] offset 1m, 0)",
+	"predict_linear(hits_total[6m], 4h)", "predict_linear(line[5m:30s], NaN)",
+	"double_exponential_smoothing(line[6m], 0.5, 0.1)", "double_exponential_smoothing(line[6m], 1, 0.1)",
+	"double_exponential_smoothing(line[6m], 0.1, 0)", "double_exponential_smoothing(nothing[6m], 2, 2)",
+	"double_exponential_smoothing(hits_total[6m], 0.99, 0.01)",
+	"integral(line[6m])", "integral(line[6m], 0)", "integral(line[6m], 1)", "integral(line[6m], 7)", "integral(hits_total[6m])",
+	"quantile_over_time(0.9, line[6m])", "quantile_over_time(2, line[6m])", "quantile_over_time(-1, line[6m])",
+	"quantile_over_time(NaN, line[6m])", "quantile_over_time(0.5, odd[6m])", "quantile_over_time(scalar(line{v='up'}) / 20, line[6m])",
+	"rate({__name__=~'hits_total|line'}[5m])", "last_over_time({__name__=~'hits_total|line'}[5m])", "absent_over_time(hits_total[1s])",
+	"sum(rate(hits_total[5m])) by (job)", "rate(hits_total[5m]) > 0.1", "rate(req[5m])", "increase(line[3m]) + on () group_left () vector(1)",
+	"hits_total[2m]", "(hits_total[90s] offset 1m)", "{__name__='line', v=~'u.*'}[3m]", "nothing[5m]",
+
+	// subqueries
+	"line[3m:1m]", "line[3m:]", "line[100s:40s]", "line[3m:1m] offset 30s", `line[2m:30s] @ ${T0 + 180}`, "nothing[5m:1m]", "(line * 2)[2m:1m]",
+	"sum_over_time(line[5m:1m])", "sum_over_time(line[5m:7s])", "avg_over_time(rate(hits_total[2m])[4m:30s])",
+	"max_over_time(sum(line{v!='inf'})[10m:1m])", "rate(hits_total[5m:10s])", "increase(hits_total[5m:1m] offset 1m)",
+	"deriv(line[5m:15s])", "max_over_time((time() - timestamp(line))[5m:10s])", "count_over_time(vector(1)[5m:7s])",
+	"min_over_time(max_over_time(line[2m:30s])[3m:1m])", `sum_over_time(line[2m:30s] @ ${T0 + 200} offset 10s)`,
+	"sum_over_time(line[2m:30s] @ end())", "absent_over_time(nothing{a='b'}[5m:1m])", "absent_over_time(line[5m:1m])",
+	"last_over_time(line[5m:1m])", "changes((line > 3)[6m:1m])", "present_over_time((line > 100)[5m:1m])",
+	"sum_over_time(count_values('v', line)[3m:1m])", "ts_of_last_over_time(line[95s:20s])", "sum_over_time({__name__=~'line|odd',v='inf'}[2m:1m])",
+	"line[10s:1m]", "sum_over_time(line[59s:1m])", "sum_over_time(line[61s:1m])", "avg_over_time(time()[5m:1m])",
+	"max_over_time(line{v='up'}[1h:1m]) - on (v) line", "quantile_over_time(0.5, line[5m:1m])", "avg_over_time(vector(step() + range())[2m:1m])",
+
+	// times and dates
+	"timestamp(line)", "timestamp(line offset 90s)", `timestamp(line @ ${T0 + 70})`, "timestamp((line))", "timestamp(line + 1)", "timestamp(vector(3))",
+	"timestamp(timestamp(line))", "timestamp(nothing)", "timestamp(hits_total) - time()",
+	...["minute", "hour", "day_of_week", "day_of_month", "day_of_year", "days_in_month", "month", "year"].flatMap((f) =>
+		[`${f}()`, `${f}(when offset 5m)`, `${f}(vector(951782400))`, `${f}(vector(time() + 86400 * 200))`]),
+	"step()", "range()", "start() - time()", "end() - start()", "min_of(3, 2)", "max_of(-1, NaN)", "max_of(Inf, NaN)", "pi() * 2",
+
+	// one by one
+	...["sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "deg", "rad"]
+		.flatMap((f) => [`${f}(odd)`, `${f}(line / 10)`]),
+
+	// which ones
+	"limitk(2, line)", "limitk(1, req) by (job)", "limitk(0, line)", "limitk(-3, line)", "limitk(NaN, line)", "limitk(1e30, line)",
+	"limitk(2.9, line)", "limit_ratio(1, line)", "limit_ratio(-1, line)", "limit_ratio(0, line)", "limit_ratio(NaN, line)",
+	"limit_ratio(0.3, line) or limit_ratio(-0.7, line)", "limit_ratio(0.3, line) and limit_ratio(-0.7, line)",
+	"sort_by_label(pod offset 5m, 'name')", "sort_by_label_desc(pod offset 5m, 'name')", "sort_by_label(req, 'job', 'pod')",
+	"sort_by_label(req)", "sort_by_label_desc(req, 'missing')",
+
+	// names with quotes
+	'{"http.requests"}', '{"http.requests", job="x"}', '{"http.requests", "host.name"=~"a.*"}', '{"http.requests"} * 2',
+	'sum by ("host.name") ({"http.requests"})', 'sum without ("host.name", "job") ({"http.requests"})', '{"\u6e29\u5ea6"}', '{"bool"}',
+	'max_over_time({"http.requests"}[3m])', '{"http.requests"}[2m:1m]', 'rate({"http.requests"}[3m])', '{"req", job="c"}', '{"req"} == on ("job") {"req"}',
+	'{"http.requests"} / on (job) group_left ("host.name") {"http.requests"}', 'count({"host.name"!=""})', '{__name__="http.requests"}',
+	'label_replace({"http.requests"}, "host.name", "$1", "host.name", "(.).*")', 'label_join({"http.requests"}, "a.b", "/", "host.name", "job")',
+	'count_values("v.w", {"http.requests"})', 'label_replace(vector(1), "", "a", "b", "")', 'absent({"no.such", "a.b"="c"})',
+
+	// durations and numbers
+	"5m * 2", "1h30m", "-5m", "line > 4s", "line * 1ms", "sum_over_time(line[180])", "line offset 60", "line offset 0x3c", "line offset -0s",
+	"sum_over_time(line[120:60])", `line @ ${T0 / 60}m`, "vector(1d)", "topk(2s, line)", "line[1.5]", "0s", "time() - 5m",
 ];
 
 // From 0 to 300 s by 60 s.
@@ -118,62 +203,42 @@ const range = [
 	'count_values("v", req)', "absent(req > 1e299)", 'absent(nothing{job="a"})', 'label_replace(req, "x", "$1", "job", "(.*)")',
 	'label_join(req, "x", "-", "job", "pod")', "req / on (job) group_left lim", "req and on (job) (lim > 2)", "lim unless on (job) req",
 	"sum_over_time(req[2m])", "last_over_time(req[1m] offset 1m)", "avg_over_time(req[2m] @ end())", "scalar(req)", "sgn(req)",
+	"rate(hits_total[2m])", "increase(hits_total[5m])", "delta(line[90s])", "irate(hits_total[2m])", "deriv(line[3m])",
+	"predict_linear(line[3m], 60)", "resets(hits_total[5m])", "timestamp(hits_total)", "hits_total", "limitk(1, line)", "step()", "range()",
+	"start()", "end()", "hour()", "minute(vector(time()))", "sort_by_label(line, 'v')", "first_over_time(line[2m])", "5m", "line > 3s",
+	"sum_over_time(line[2m:30s])", "avg_over_time(rate(hits_total[2m])[3m:30s])", "max_over_time(line[3m:1m] offset 1m)",
+	"sum_over_time(line[2m:1m] @ start())", "sum_over_time(line[2m:1m] @ end())", `sum_over_time(line[2m:50s] @ ${T0 + 130})`,
+	"min_over_time(max_over_time(line[2m:30s])[3m:1m])", "count_over_time(hits_total[5m:7s])", "sum_over_time(line[30s:10s])",
+	"max_over_time(vector(step())[2m:30s])", "sum_over_time(line[10s:1m])", "last_over_time((line > 3)[2m:1m])", "line[2m:1m]", "line[2m]",
+	"absent_over_time(hits_total{job='f'}[1m:30s])", 'max by ("host.name") ({"http.requests"})', "sum_over_time((time() > bool 0)[1m:1m])",
 ];
 
-const bin = join(process.argv[2], "usr/bin");
-const dir = mkdtempSync(join(tmpdir(), "epi-oracle-"));
-const port = await new Promise((done) => {
-	const s = createServer().listen(0, "127.0.0.1", () => {
-		const { port } = s.address();
-		s.close(() => done(port));
-	});
-});
+// From 0 to 300 s by 7 s, and with gaps between the windows.
+const odd_steps = ["sum_over_time(line[30s:10s])", "rate(hits_total[90s])", "avg_over_time(rate(hits_total[2m])[1m:20s])", "increase(line[1m:7s])"];
+const far_steps = ["sum_over_time(line[30s:10s])", "count_over_time(line[1m])", "max_over_time(sum_over_time(line[20s:5s])[30s:10s])"];
 
-let text = "";
-for (const [key, values] of Object.entries(series)) {
-	const [name, ...labels] = key.split(",");
-	const set = labels.map((l) => l.replace(/=(.*)/, '="$1"')).join(",");
-	values.split(" ").forEach((v, i) => (text += `${name}{${set}} ${v} ${T0 + i * 60}\n`));
-}
-writeFileSync(join(dir, "numbers.om"), text + "# EOF\n");
-writeFileSync(join(dir, "empty.yml"), "");
-execFileSync(join(bin, "promtool"), ["tsdb", "create-blocks-from", "openmetrics", join(dir, "numbers.om"), join(dir, "data")]);
-const server = spawn(join(bin, "prometheus"), [`--config.file=${dir}/empty.yml`, `--storage.tsdb.path=${dir}/data`,
-	"--storage.tsdb.retention.time=100y", `--web.listen-address=127.0.0.1:${port}`, "--log.level=error"],
-	{ stdio: ["ignore", "ignore", "inherit"] });
-const ask = async (path, args) => (await fetch(`http://127.0.0.1:${port}/api/v1/${path}?${new URLSearchParams(args)}`)).json();
-const metric = ({ __name__: name = "", ...rest }) =>
-	name && !Object.keys(rest).length ? name :
-		`${name}{${Object.keys(rest).sort().map((k) => `${k}="${rest[k]}"`).join(", ")}}`;
+const rows = [
+	...Object.entries(series).map(([key, values]) => {
+		const [name, ...labels] = key.split(",");
+		return `number 60 ${name}{${labels.map((l) => l.replace(/=(.*)/, '="$1"')).join(",")}} ${values}`;
+	}),
+	...Object.entries(quoted).map(([labels, values]) => `number 60 ${labels} ${values}`),
+	...instant.map((query) => `at 300 ${query}`),
+	...range.map((query) => `range 0 300 60 ${query}`),
+	...odd_steps.map((query) => `range 0 300 7 ${query}`),
+	...far_steps.map((query) => `range 60 300 120 ${query}`),
+];
 
-function answer(a) {
-	if (a.status !== "success")
-		return a.errorType === "execution" ? `error: ${a.error}` : "refused";
-	const { resultType, result } = a.data;
-	if (resultType === "scalar")
-		return result[1];
-	return result.map((r) => metric(r.metric) + (resultType === "vector" ? ` ${r.value[1]}` :
-		r.values.map(([t, v]) => ` ${t - T0}=${v}`).join(""))).join("\n");
-}
-
+const [dir = mkdtempSync(join(tmpdir(), "epi-oracle-"))] = process.argv.slice(2);
 try {
-	for (let i = 0; ; i++) {
-		const ready = await fetch(`http://127.0.0.1:${port}/-/ready`).then((r) => r.ok, () => false);
-		if (ready)
-			break;
-		if (i === 100)
-			throw new Error("the server does not get ready");
-		await new Promise((done) => setTimeout(done, 100));
-	}
-	const out = Object.entries(series).map(([key, values]) => `number __name__=${key} ${values}`);
-	const row = (kind, query, a) => out.push(`${kind} ${query}`, ...answer(a).split("\n").map((l) => `\t${l}`));
-	for (const query of instant)
-		row("at", query, await ask("query", { query, time: T0 + 300 }));
-	for (const query of range)
-		row("range", query, await ask("query_range", { query, start: T0, end: T0 + 300, step: 60 }));
-	process.stdout.write(out.join("\n") + "\n");
+	mkdirSync(dir, { recursive: true });
+	copyFileSync(new URL("main.go", import.meta.url), join(dir, "main.go"));
+	writeFileSync(join(dir, "go.mod"), `module oracle\n\ngo 1.26\n\nrequire github.com/prometheus/prometheus ${PROMETHEUS}\n`);
+	for (const args of [["mod", "tidy"], ["build", "-o", "oracle", "."]])
+		execFileSync("go", args, { cwd: dir, stdio: ["ignore", "ignore", "inherit"] });
+	const input = process.argv[2] ? undefined : rows.join("\n");
+	execFileSync(join(dir, "oracle"), [], { input, stdio: [input === undefined ? "inherit" : "pipe", "inherit", "inherit"] });
 } finally {
-	server.kill();
-	await new Promise((done) => server.once("exit", done));
-	rmSync(dir, { recursive: true });
+	if (!process.argv[2])
+		rmSync(dir, { recursive: true });
 }

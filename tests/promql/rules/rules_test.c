@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/yaml/problems.h"
 #include "promql/rules/rules.h"
 #include "tests/check.h"
 #include "tests/scratch.h"
@@ -28,7 +29,8 @@ static const struct {
 	{ "", "" },
 	{ "groups:\n", "" },
 	{ "groups: []", "" },
-	{ "group: []", "r.yml:1:1: field group not found in type rule_groups" },
+	{ "group: []",
+		"r.yml:1:1: field group not found in type rule_groups; did you mean \"groups\"?" },
 	{ "groups: 1", "r.yml:1:9: cannot unmarshal !!int into a list" },
 	{ "groups:\n- 1", "r.yml:2:3: cannot unmarshal !!int `1` into rule_group" },
 	{ "groups:\n-", "r.yml:2:2: empty or null rule group" },
@@ -41,8 +43,8 @@ static const struct {
 		"r.yml:3:13: group \"a\": unknown unit \"x\" in duration \"1x\"" },
 	{ "groups:\n- name: a\n  limit: -1",
 		"r.yml:3:10: group \"a\": cannot unmarshal !!int `-1` into uint64" },
-	{ "groups:\n- name: a\n  labels: {a-b: c}",
-		"r.yml:3:12: group \"a\": invalid label name: a-b" },
+	{ "groups:\n- name: a\n  labels: {__name__: c}",
+		"r.yml:3:12: group \"a\": invalid label name: __name__" },
 	{ G "  - record: x\n    expr: vector(1)", "" },
 	{ G "  - alert: x\n    expr: vector(1)", "" },
 	{ G "  - record: x\n    expr: 1", "" },
@@ -54,10 +56,11 @@ static const struct {
 	{ G "  - alert: x", IN("4:5") ", \"x\": field 'expr' must be set in rule" },
 	{ G "  - alert: x\n    nonesuch: 1",
 		IN("5:5") ", \"x\": field nonesuch not found in type rule" },
-	{ G "  - record: a-b\n    expr: vector(1)",
-		IN("4:13") ", \"a-b\": invalid recording rule name: a-b" },
-	{ G "  - record: 1a\n    expr: vector(1)",
-		IN("4:13") ", \"1a\": invalid recording rule name: 1a" },
+	{ G "  - record: a-b.c\n    expr: vector(1)", "" },
+	{ G "  - record: 1a\n    expr: '{\"a.b\", \"c.d\"=\"e\"}'\n    labels: {\"f.g\": h}", "" },
+	{ G "  - record: 'a{b=\"c\"}'\n    expr: vector(1)",
+		IN("4:13") ", \"a{b=\\\"c\\\"}\": braces present in the recording rule name; "
+				   "should it be in expr?: a{b=\"c\"}" },
 	{ G "  - record: x\n    expr: vector(1)\n    for: 1m",
 		IN("6:10") ", \"x\": invalid field 'for' in recording rule" },
 	{ G "  - record: x\n    expr: vector(1)\n    keep_firing_for: 1m",
@@ -65,12 +68,14 @@ static const struct {
 	{ G "  - record: x\n    expr: vector(1)\n    annotations: {a: b}",
 		IN("6:18") ", \"x\": invalid field 'annotations' in recording rule" },
 	{ G "  - record: x\n    expr: vector(1)\n    for: 0s", "" },
-	{ G "  - alert: x\n    expr: vector(1)\n    labels: {a-b: c}",
-		IN("6:14") ", \"x\": invalid label name: a-b" },
+	{ G "  - alert: x\n    expr: vector(1)\n    labels: {a-b: c, é: d}", "" },
+	{ G "  - alert: x\n    expr: vector(1)\n    labels: {\"\": c}",
+		IN("6:14") ", \"x\": invalid label name: " },
 	{ G "  - alert: x\n    expr: vector(1)\n    labels: {__name__: c}",
 		IN("6:14") ", \"x\": invalid label name: __name__" },
-	{ G "  - alert: x\n    expr: vector(1)\n    annotations: {a-b: c}",
-		IN("6:19") ", \"x\": invalid annotation name: a-b" },
+	{ G "  - alert: x\n    expr: vector(1)\n    annotations: {a-b: c}", "" },
+	{ G "  - alert: x\n    expr: vector(1)\n    annotations: {\"\": c}",
+		IN("6:19") ", \"x\": invalid annotation name: " },
 	{ G "  - alert: x\n    expr: vector(1)\n    annotations: {a: '{{ $x }}'}",
 		IN("6:19") ", \"x\": annotation \"a\": 1:4: undefined variable \"$x\"" },
 	{ G "  - alert: x\n    expr: vector(1)\n    labels: {a: '{{ nope }}'}",
@@ -272,4 +277,35 @@ TEST(patterns)
 		unlink(path);
 	}
 	rmdir(dir);
+}
+
+TEST(all_that_is_wrong_with_a_file)
+{
+	static const char text[] =
+		"groups:\n- name: a\n  rules:\n  - {record: x, expr: 'sum('}\n"
+		"  - {alert: B, expr: up, for: x}\n  - {record: ok, expr: 'total(cpu[5m])'}\n"
+		"- name: b\n  nope: 1\n- name: c\n  rules: [~, {record: x, alert: y, expr: up}]\n"
+		"- rules: []\n";
+	static const char want[] =
+		"r.yml:4:23: group \"a\", rule 1, \"x\": could not parse expression: 1:5: unexpected end "
+		"of "
+		"query\n"
+		"r.yml:5:31: group \"a\", rule 2, \"B\": not a valid duration string: \"x\"\n"
+		"r.yml:8:3: group \"b\": field nope not found in type rule_group\n"
+		"r.yml:10:11: group \"c\", rule 1: empty or null rule\n"
+		"r.yml:10:14: group \"c\", rule 2, \"y\": only one of 'record' and 'alert' must be set\n"
+		"r.yml:11:3: Groupname must not be empty\n";
+	struct yaml_problems problems;
+	const struct rules_load l = { .problems = &problems };
+	struct rule_set *set;
+	struct buf got = { 0 };
+	struct err err;
+
+	yaml_problems_init(&problems);
+	CHECK(rule_set_load_text("r.yml", str_of(text), &l, &set, &err) == ERR_INVALID);
+	for (size_t i = 0; i < problems.n; i++)
+		buf_printf(&got, "%s\n", problems.v[i].text);
+	CHECK_STR(buf_str(&got), want);
+	buf_release(&got);
+	yaml_problems_release(&problems);
 }

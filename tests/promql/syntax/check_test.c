@@ -227,7 +227,8 @@ TEST(functions_of_costs)
 		{ "label_replace(up, 'a', '$1', 'b', '(.*)')", "costs" },
 		{ "label_join(up, 'a', '-')", "costs" },
 		{ "label_join(up, 'a', '-', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i')", "costs" },
-		{ "count_values('0v', up)", "1:14: invalid label name \"0v\"" },
+		{ "count_values('', up)", "1:14: invalid label name \"\"" },
+		{ "count_values('0v', up)", "costs" },
 		{ "count_values(1, up)", "1:14: count_values() wants a string, got a scalar" },
 		{ "quantile('0.5', up)", "1:10: quantile() wants a scalar, got a string" },
 		{ "clamp_min(cpu[5m], 1)", "1:11: clamp_min() wants costs, got profiles" },
@@ -239,13 +240,36 @@ TEST(functions_of_costs)
 			"1:1: label_join() wants at least 3 arguments, got 2: "
 			"label_join(costs, \"destination\", \"separator\", \"source\", ...)" },
 		{ "label_join(up, 'a', '-', 1)", "1:26: label_join() wants a string, got a scalar" },
-		{ "label_join(up, 'a', '-', 'b', 'c-d')",
-			"1:31: invalid source label name in label_join(): c-d" },
-		{ "label_replace(up, 'a-b', '', 'c', '')",
-			"1:19: invalid destination label name in label_replace(): a-b" },
+		{ "label_join(up, 'a', '-', 'b', '\\xff')",
+			"1:31: invalid source label name in label_join(): \xff" },
+		{ "label_replace(up, '', '', 'c', '')",
+			"1:19: invalid destination label name in label_replace(): " },
+		{ "label_replace(up, 'a-b', '', 'c', '')", "costs" },
 		{ "label_replace(up, 'a', '', 'c', 'x**')",
 			"1:33: invalid regular expression in label_replace(): x**: "
 			"error parsing regexp: bad repetition operator: **" },
+		{ "rate(up[5m])", "profiles or costs" }, { "rate(up[5m:])", "costs" },
+		{ "increase(up[5m])", "costs" }, { "max_over_time(total(cpu)[1h:5m])", "costs" },
+		{ "up[5m:]", "a range of costs" }, { "(up[5m:])", "a range of costs" },
+		{ "predict_linear(up[1h], 4h)", "costs" }, { "hour()", "costs" }, { "pi()", "a scalar" },
+		{ "limitk(2, up)", "costs" }, { "sort_by_label(up, 'a', 'b')", "costs" },
+		{ "up[5m:] + 1", "1:9: no + between a range of costs and a scalar" },
+		{ "sum(up[5m:])", "1:5: sum() wants costs, got a range of costs" },
+		{ "-up[5m:]", "1:2: unary - wants costs or a scalar, got a range of costs" },
+		{ "merge(cpu)[5m:]", "1:1: a subquery is of costs, got profiles; "
+			"total(), flat() and cum() make costs of profiles" },
+		{ "time()[5m:]", "1:1: a subquery is of costs, got a scalar; "
+			"vector() makes costs of a scalar" },
+		{ "'a'[5m:]", "1:1: a subquery is of costs, got a string" },
+		{ "up[5m][5m:]", "1:1: a subquery is of costs, got profiles; "
+			"total(), flat() and cum() make costs of profiles" },
+		{ "rate(sum(up))", "1:6: rate() wants a window: a subquery makes one of costs: [5m:1m]" },
+		{ "rate(up)", "1:6: rate() wants a selector with a window: [5m]" },
+		{ "changed(up[5m:], cpu[5m])",
+			"1:9: changed() wants a selector here, got a range of costs" },
+		{ "predict_linear(up[1h])", "1:1: predict_linear() wants 2 arguments, got 1: "
+			"predict_linear(numbers[window], seconds)" },
+		{ "hour(1)", "1:6: hour() wants costs, got a scalar" },
 		{ "absent(1)", "1:8: absent() wants profiles or costs, got a scalar" },
 	};
 	/* clang-format on */

@@ -66,7 +66,10 @@ TEST(accepts)
 		{ "cpu offset 1d @ end()", "cpu @ end() offset 1d" },
 		{ "cpu @ 1609746000", "cpu @ 1609746000.000" }, { "cpu @ -1.5004", "cpu @ -1.500" },
 		{ "cpu @ +0x10", "cpu @ 16.000" }, { "cpu @1e3", "cpu @ 1000.000" },
-		{ "-cpu @ 1", "-cpu @ 1.000" },
+		{ "-cpu @ 1", "-cpu @ 1.000" }, { "cpu @ 5m", "cpu @ 300.000" },
+		{ "cpu[300]", "cpu[5m]" }, { "cpu[0x10]", "cpu[16s]" }, { "cpu[1.5]", "cpu[1s500ms]" },
+		{ "cpu offset -90", "cpu offset -1m30s" }, { "cpu offset +5m", "cpu offset 5m" },
+		{ "cpu offset 0s", "cpu" },
 		/* operators */
 		{ "1+2*3", "1 + 2 * 3" }, { "(1+2)*3", "(1 + 2) * 3" }, { "a ATAN2 b", "a atan2 b" },
 		{ "a==bool b", "a == bool b" }, { "a>=BOOL 1", "a >= bool 1" },
@@ -91,6 +94,31 @@ TEST(accepts)
 		{ "cum_share(merge by (job) (cpu[5m]), {function=\"json.Marshal\"}) > 0.1",
 		  "cum_share(merge by (job) (cpu[5m]), {function=\"json.Marshal\"}) > 0.1" },
 		{ "nonesuch(a, 'b', 3)", "nonesuch(a, \"b\", 3)" },
+	};
+
+	CHECK_ROWS(rows);
+}
+
+TEST(accepts_more)
+{
+	static const struct row rows[] = {
+		/* subqueries */
+		{ "up[30m:1m]", "up[30m:1m]" }, { "up[30m:]", "up[30m:]" },
+		{ "up [ 30m : 60 ] offset 1h @ 5", "up[30m:1m] @ 5.000 offset 1h" },
+		{ "rate(up[5m])[1h:1m] @ end()", "rate(up[5m])[1h:1m] @ end()" },
+		{ "max_over_time(avg_over_time(up[5m:30s])[1h:5m] offset -1d)",
+		  "max_over_time(avg_over_time(up[5m:30s])[1h:5m] offset -1d)" },
+		{ "(a + b)[5m:]", "(a + b)[5m:]" }, { "a + b[5m:]", "a + b[5m:]" },
+		/* durations as numbers */
+		{ "5m", "5m" }, { "90s", "1m30s" }, { "-5m", "-5m" }, { "0s", "0s" },
+		{ "5m * 2 > 1h30m", "5m * 2 > 1h30m" }, { "up > 1ms", "up > 1ms" },
+		/* names of any characters */
+		{ "{\"my.metric\"}", "{\"my.metric\"}" }, { "{\"up\"}", "up" }, { "{'on'}", "{\"on\"}" },
+		{ "{a='b', \"é\", \"k.v\"!~`x`,}", "{\"é\",a=\"b\",\"k.v\"!~\"x\"}" },
+		{ "cpu{\"a\"=\"b\"}[5m]", "cpu{a=\"b\"}[5m]" }, { "{\"a b\"}[5m:]", "{\"a b\"}[5m:]" },
+		{ "sum by (\"k.v\", \"job\") (a)", "sum by (\"k.v\", job) (a)" },
+		{ "a * on (\"k.v\") group_left (\"\\x41\") b", "a * on (\"k.v\") group_left (A) b" },
+		{ "sum by (a:b) (c)", "sum by (\"a:b\") (c)" },
 		/* blanks and comments */
 		{ "# first\n 1 # one\n+ # plus\r\n\t2 # \xe2\x82\xac", "1 + 2" },
 		{ "cpu{ # in\n a=\"#no\" # comment\n}", "cpu{a=\"#no\"}" },
@@ -110,15 +138,20 @@ TEST(refuses)
 		{ "1 +\n  ", "1:4: unexpected end of query" },
 		{ "1\n+\n*", "3:1: unexpected \"*\"" },
 		{ "cpu{job=}", "1:9: unexpected \"}\", expected string" },
-		{ "cpu{", "1:5: unexpected end of query, expected \"}\" or label name" },
-		{ "cpu{,}", "1:5: unexpected \",\", expected \"}\" or label name" },
+		{ "cpu{", "1:5: unexpected end of query, expected string, \"}\" or label name" },
+		{ "cpu{,}", "1:5: unexpected \",\", expected string, \"}\" or label name" },
 		{ "cpu{a=\"b\" c=\"d\"}", "1:11: unexpected \"c\", expected \",\" or \"}\"" },
-		{ "cpu{a=\"b\",,}", "1:11: unexpected \",\", expected \"}\" or label name" },
+		{ "cpu{a=\"b\",,}", "1:11: unexpected \",\", expected string, \"}\" or label name" },
 		{ "cpu{a", "1:6: unexpected end of query, expected \"=\", \"!=\", \"=~\" or \"!~\"" },
 		{ "cpu{a==\"b\"}", "1:7: unexpected \"=\", expected string" },
-		{ "cpu{1=\"b\"}", "1:5: unexpected \"1\", expected \"}\" or label name" },
+		{ "cpu{1=\"b\"}", "1:5: unexpected \"1\", expected string, \"}\" or label name" },
 		{ "cpu{a:b=\"c\"}", "1:6: unexpected \":\", expected \"=\", \"!=\", \"=~\" or \"!~\"" },
-		{ "cpu{\"a\"=\"b\"}", "1:5: unexpected string, expected \"}\" or label name" },
+		{ "{\"a\"}{\"b\"}", "1:6: unexpected \"{\"" },
+		{ "a{\"b\"}", "1:3: the name is set twice: \"a\" and \"b\"" },
+		{ "{\"a\", \"b\"}", "1:7: the name is set twice: \"a\" and \"b\"" },
+		{ "{\"\"}", "1:2: invalid series name \"\"" },
+		{ "{\"\\xff\"=\"a\"}", "1:2: invalid label name \"\\xff\"" },
+		{ "sum by (\"\") (a)", "1:9: invalid label name \"\"" },
 		{ "cpu<a=\"b\"}", "1:10: unexpected \"}\", expected \",\" or \">\"" },
 		{ "cpu{a=\"b\">", "1:10: unexpected \">\", expected \",\" or \"}\"" },
 		{ "cpu <a=\"b\">", "1:7: unexpected \"=\"" },
@@ -131,7 +164,7 @@ TEST(refuses)
 		{ "sum(a,)", "1:7: unexpected \")\"" },
 		{ "sum(a b)", "1:7: unexpected \"b\", expected \")\" or \",\"" },
 		{ "sum by a (b)", "1:8: unexpected \"a\", expected \"(\"" },
-		{ "sum by (1) (b)", "1:9: unexpected \"1\", expected \")\" or label name" },
+		{ "sum by (1) (b)", "1:9: unexpected \"1\", expected string, \")\" or label name" },
 		{ "sum by (a b) (c)", "1:11: unexpected \"b\", expected \")\" or \",\"" },
 		{ "sum by (a) b", "1:12: unexpected \"b\", expected \"(\"" },
 		{ "sum by (a) (b) by (c)", "1:16: unexpected \"by\"" },
@@ -145,7 +178,8 @@ TEST(refuses)
 		{ "a $ b", "1:3: unexpected \"$\"" },
 		{ "é", "1:1: unexpected \"é\"" },
 		{ "\"é\" é", "1:5: unexpected \"é\"" },
-		{ "5m", "1:1: unexpected \"5m\"" },
+		{ "5m1m", "1:1: not a valid duration string: \"5m1m\"" },
+		{ "300y", "1:1: duration out of range" },
 		{ "1..2", "1:3: unexpected \".2\"" },
 		{ "1_000", "1:1: bad number or duration" }, { "1x", "1:1: bad number or duration" },
 		{ "0x", "1:1: bad number or duration" }, { "1e", "1:1: bad number or duration" },
@@ -162,29 +196,34 @@ TEST(refuses_modifiers)
 {
 	/* clang-format off */
 	static const struct row rows[] = {
-		{ "a[5]", "1:3: unexpected \"5\", expected duration" },
-		{ "a[]", "1:3: unexpected \"]\", expected duration" },
-		{ "a[-5m]", "1:3: unexpected \"-\", expected duration" },
-		{ "a[5m:1m]", "1:5: unexpected \":1m\", expected \"]\"" },
-		{ "a[5m", "1:5: unexpected end of query, expected \"]\"" },
+		{ "a[]", "1:3: unexpected \"]\", expected number or duration" },
+		{ "a[-5m]", "1:3: unexpected \"-\", expected number or duration" },
+		{ "a[b]", "1:3: unexpected \"b\", expected number or duration" },
+		{ "a[5m:b]", "1:6: unexpected \"b\", expected number, duration or \"]\"" },
+		{ "a[5m:1m:1m]", "1:8: unexpected \":\", expected \"]\"" },
+		{ "a[5m:0]", "1:6: duration must be greater than 0" },
+		{ "a[0.0001]", "1:3: duration must be greater than 0" },
+		{ "a[1e30]", "1:3: duration out of range" }, { "a[NaN]", "1:3: duration out of range" },
+		{ "a[5m", "1:5: unexpected end of query, expected \"]\" or \":\"" },
 		{ "a[5m1h]", "1:3: not a valid duration string: \"5m1h\"" },
 		{ "a[0s]", "1:3: duration must be greater than 0" },
 		{ "a[300y]", "1:3: duration out of range" }, { "a[200y]", "1:3: duration out of range" },
 		{ "a[5m][5m]", "1:7: a selector has only one window" },
 		{ "a offset 1m [5m]", "1:14: a window must come before offset and @" },
-		{ "(a)[5m]", "1:5: a window is allowed only directly behind a selector" },
-		{ "sum(a)[5m]", "1:8: a window is allowed only directly behind a selector" },
-		{ "a offset", "1:9: unexpected end of query, expected \"-\" or duration" },
-		{ "a offset 5", "1:10: unexpected \"5\", expected \"-\" or duration" },
-		{ "a offset 0s", "1:10: duration must be greater than 0" },
+		{ "(a)[5m]", "1:5: a window is allowed only directly behind a selector; "
+			"a subquery has a colon: [5m:]" },
+		{ "sum(a)[5m]", "1:8: a window is allowed only directly behind a selector; "
+			"a subquery has a colon: [5m:]" },
+		{ "a offset", "1:9: unexpected end of query, expected \"+\", \"-\", number or duration" },
+		{ "a offset 1e30", "1:10: duration out of range" },
 		{ "a offset 1m offset 2m", "1:13: offset may not be set twice" },
-		{ "1 offset 5m", "1:3: offset is allowed only directly behind a selector" },
+		{ "1 offset 5m", "1:3: offset is allowed only directly behind a selector or a subquery" },
 		{ "a @ 1 @ 2", "1:7: @ may not be set twice" },
 		{ "a @ start", "1:10: unexpected end of query, expected \"(\"" },
 		{ "a @ b", "1:5: unexpected \"b\"" },
 		{ "a @ NaN", "1:5: time out of range: \"NaN\"" },
 		{ "a @ 1e30", "1:5: time out of range: \"1e30\"" },
-		{ "sum(a) @ 1", "1:8: @ is allowed only directly behind a selector" },
+		{ "sum(a) @ 1", "1:8: @ is allowed only directly behind a selector or a subquery" },
 	};
 	/* clang-format on */
 
@@ -310,9 +349,9 @@ TEST(tree)
 	REQUIRE(r->kind == EXPR_SELECTOR);
 	CHECK_STR(r->selector.name, "heap");
 	CHECK_INT(r->selector.window_ns, 5 * MIN_NS);
-	CHECK_INT(r->selector.offset_ns, -60 * MIN_NS);
-	CHECK_INT(r->selector.at, AT_TIME);
-	CHECK_INT(r->selector.at_ns, INT64_C(12500000000));
+	CHECK_INT(r->selector.shift.offset_ns, -60 * MIN_NS);
+	CHECK_INT(r->selector.shift.at, AT_TIME);
+	CHECK_INT(r->selector.shift.at_ns, INT64_C(12500000000));
 	CHECK(q->selectors == l->call.args[0]);
 	CHECK(q->selectors->selector.next == r);
 	CHECK(r->selector.next == NULL);
@@ -503,7 +542,7 @@ TEST(selectors_alone)
 		{ "(cpu)", "1:1: expected a selector: name{label=\"value\", ...}" },
 		{ "1", "1:1: expected a selector: name{label=\"value\", ...}" },
 		{ "{}", "1:1: selector must contain at least one non-empty matcher" },
-		{ "cpu{", "1:5: unexpected end of query, expected \"}\" or label name" },
+		{ "cpu{", "1:5: unexpected end of query, expected string, \"}\" or label name" },
 	};
 	/* clang-format on */
 	struct err err = { 0 };

@@ -45,6 +45,11 @@ TEST(round_trip)
 		"focus(cpu, 'a|b')", "hide(show(ignore(a, \"x\"), `\\.go$`), '\\n\"')",
 		"show_from(prune_from(cpu[5m], ''), 'y')", "callers(callees(a, 'f'), 'g')",
 		"tagfocus(tagignore(a - b, 'bytes=1mb:2mb'), 'k=v,w') * 2",
+		"a[1h:5m]", "a[1h:] offset 1d", "(a + 1)[1h:1ms] @ start()", "-a[5m:]", "a ^ b[5m:]",
+		"f(g(a[5m])[1h:1m] @ 3 offset -1w)", "a[5m:1m][1h:]", "5m", "-1h30m", "-0s ^ 2", "- 0h",
+		"1ms ^ 2d",
+		"{'a.b'}", "{'inf'}", "{'NAN'}", "{'bool'}[5m:]", "{'offset'}", "{'\"', '\\n'='c'}",
+		"sum by ('a.b', 'on', \"'\", 'without', 'INF') (c)", "a * on ('é') group_left ('x y') b",
 	};
 	/* clang-format on */
 
@@ -174,6 +179,9 @@ TEST(equality)
 		{ "f(a)", "f(a, a)", false },
 		{ "sum(a)", "sum by () (a)", false },
 		{ "sum by (a) (b)", "sum(b) by (a)", true }, { "(a)", "a", false }, { "-a", "+a", false },
+		{ "a[5m:]", "a[5m]", false }, { "a[5m:]", "a[5m:1m]", false }, { "5m", "300", true },
+		{ "a[5m:60]", "a[300:1m]", true }, { "a[5m:] @ 1", "a[5m:]", false },
+		{ "{'a'}", "a", true }, { "{'a', 'b'='c'}", "a{b='c'}", true },
 	};
 	/* clang-format on */
 

@@ -202,7 +202,7 @@ TEST(files_are_checked)
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		REQUIRE_OK(load(rows[i][0], &c, &err), &err);
 		snprintf(want, sizeof(want), "bucket: %s: No such file or directory", rows[i][1]);
-		CHECK_ERR(config_check_files(c, &err), &err, ERR_NOT_FOUND, want);
+		CHECK_ERR(config_check_files(c, NULL, &err), &err, ERR_NOT_FOUND, want);
 		config_unref(c);
 	}
 }

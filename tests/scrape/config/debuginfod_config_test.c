@@ -81,7 +81,7 @@ static const char *const refused_rows[][2] = {
 	{ "debuginfod: [{url: 'http://a#b'}]",
 	  "c.yml:1:20: URL of a debuginfod server cannot have a query or a fragment" },
 	{ "debuginfod: [{url: 'http://a', urls: b}]",
-	  "c.yml:1:32: field urls not found in type debuginfod_config" },
+	  "c.yml:1:32: field urls not found in type debuginfod_config; did you mean \"url\"?" },
 	{ "debuginfod: [{url: 'http://a', timeout: 0s}]",
 	  "c.yml:1:41: timeout of a debuginfod server cannot be 0" },
 	{ "debuginfod: [{url: 'http://a', timeout: 30}]",
@@ -162,16 +162,16 @@ TEST(files_are_checked)
 	snprintf(text, sizeof(text), "debug_directories: [%s, %s/gone]", dir, dir);
 	snprintf(want, sizeof(want), "debug directory %s/gone: No such file or directory", dir);
 	REQUIRE_OK(load(text, &c, &err), &err);
-	CHECK_ERR(config_check_files(c, &err), &err, ERR_NOT_FOUND, want);
+	CHECK_ERR(config_check_files(c, NULL, &err), &err, ERR_NOT_FOUND, want);
 	config_unref(c);
 	snprintf(text, sizeof(text), "debug_directories: [%s]", dir);
 	REQUIRE_OK(load(text, &c, &err), &err);
-	CHECK_OK(config_check_files(c, &err), &err);
+	CHECK_OK(config_check_files(c, NULL, &err), &err);
 	config_unref(c);
 	CHECK(rmdir(dir) == 0);
 	REQUIRE_OK(
 		load("debuginfod: [{url: 'http://a/', bearer_token_file: /gone/x}]", &c, &err), &err);
-	CHECK_ERR(config_check_files(c, &err), &err, ERR_NOT_FOUND,
+	CHECK_ERR(config_check_files(c, NULL, &err), &err, ERR_NOT_FOUND,
 		"debuginfod server http://a: authorization credentials file /gone/x: No such file or "
 		"directory");
 	config_unref(c);

@@ -108,13 +108,10 @@ TEST(a_link_that_is_too_long_is_none)
 
 	while (path.len < SOURCE_LINK_URL_BYTES_MAX - strlen("https://h/"))
 		buf_add_char(&path, 'a');
-	buf_add_char(&path, '\0');
-	path.len--;
 	CHECK(source_links_url(&c->source_links, buf_str(&path), STR(""), (struct labels){ 0 }, &url));
 	CHECK(str_has_suffix(buf_str(&url), STR("aaaa")));
 	CHECK_INT(url.len, SOURCE_LINK_URL_BYTES_MAX);
-	buf_add_cstr(&path, "a");
-	buf_add_char(&path, '\0');
+	buf_add(&path, "a", 2); /* and its NUL */
 	links_to(c, path.ptr, "", "", "https://h/short");
 	config_unref(c);
 	buf_release(&path);

@@ -237,8 +237,9 @@ static void wrong_config(const char *push, const char *want)
 
 TEST(a_wrong_configuration_is_named)
 {
-	wrong_config(
-		"{drop_label: [a]}", "test.yml:1:15: field drop_label not found in type push_config");
+	wrong_config("{drop_label: [a]}",
+		"test.yml:1:15: field drop_label not found in type push_config; did you mean "
+		"\"drop_labels\"?");
 	wrong_config("{drop_labels: ['a', '(']}",
 		"test.yml:1:14: drop_labels: \"(\": error parsing regexp: missing ): (");
 	wrong_config("{drop_labels: ['a)', '(b']}",

@@ -8,48 +8,6 @@
 #include "tests/tsdb/bucket/world.h"
 #include "tsdb/bucket/internal.h"
 
-static struct arena arena;
-
-TEST(files_of_credentials)
-{
-	static const struct {
-		const char *text, *profile, *want, *msg;
-	} rows[] = {
-		{ "[default]\naws_access_key_id = A\naws_secret_access_key=B=c/+ \r\n", "default",
-			"A|B=c/+|", NULL },
-		{ "# c\n[other]\naws_access_key_id=X\n\n[ p ] ; c\n AWS_ACCESS_KEY_ID=nested\n"
-		  "Aws_Access_Key_Id=A\n;x\naws_secret_access_key = B\naws_session_token=T\n[q]\n"
-		  "aws_access_key_id=Y",
-			"p", "A|B|T", NULL },
-		{ "[profile p]\naws_access_key_id=A\naws_secret_access_key=B", "p", "A|B|", NULL },
-		{ "", "p", NULL, "it has no profile [p]" },
-		{ "[a]\n[p", "p", NULL, "it has no profile [p]" },
-		{ "[p]\naws_access_key_id=A\n", "p", NULL,
-			"profile [p] has no aws_access_key_id or no aws_secret_access_key" },
-	};
-	struct sigv4_credentials c;
-	struct buf got = { 0 };
-
-	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-		arena_init(&arena, 0);
-		if (rows[i].msg) {
-			CHECK_ERR(
-				credentials_parse(&arena, str_of(rows[i].text), str_of(rows[i].profile), &c, &err),
-				&err, ERR_INVALID, rows[i].msg);
-		} else {
-			CHECK_OK(
-				credentials_parse(&arena, str_of(rows[i].text), str_of(rows[i].profile), &c, &err),
-				&err);
-			buf_clear(&got);
-			buf_printf(&got, STR_FMT "|" STR_FMT "|" STR_FMT, STR_ARG(c.access_key),
-				STR_ARG(c.secret_key), STR_ARG(c.session_token));
-			CHECK_STR(buf_str(&got), rows[i].want);
-		}
-		arena_release(&arena);
-	}
-	buf_release(&got);
-}
-
 static char path[64];
 
 static void write_file(const char *text)

@@ -247,7 +247,7 @@ TEST(deltas_are_those_of_go_tool_pprof)
 			snprintf(name, sizeof(name), "%s%d.pb.gz", pairs[i].profile, n);
 			REQUIRE(oracle_read(&out, dir, name));
 			REQUIRE((p = profile_read(&f.arena, str_dup(&f.arena, buf_str(&out)), &f.err)));
-			pprof_kinds(p, str_of(pairs[i].profile), NULL, 0, kinds);
+			pprof_kinds(p, str_of(pairs[i].profile), NULL, kinds);
 			CHECK_OK(append_wait(
 						 f.db, l, (990 + n * 10) * SEC, 10 * SEC, p, kinds, true, &stats, &f.err),
 				&f.err);

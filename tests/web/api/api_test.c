@@ -45,11 +45,11 @@ static struct config *config_of(void *ctx)
 	return config_ref(f.config);
 }
 
-static void reload_state(void *ctx, bool *ok, int64_t *at_ns)
+static void reload_state(void *ctx, bool *ok, int64_t *tried_ns, int64_t *at_ns)
 {
 	(void)ctx;
 	*ok = true;
-	*at_ns = T0 * NS_PER_S;
+	*tried_ns = *at_ns = T0 * NS_PER_S;
 }
 
 /* Nothing is scraped in these tests: the one target is a port where nobody listens. */
@@ -302,7 +302,11 @@ TEST(names_of_what_is_stored)
 	CHECK_GET("/api/v1/label/version/values?start=1600000000&end=1600000001", 200,
 		"{\"status\":\"success\",\"data\":[]}\n");
 	CHECK_GET("/api/v1/label/nothing/values", 200, "{\"status\":\"success\",\"data\":[]}\n");
-	CHECK_BAD("/api/v1/label/a-b/values", "invalid label name: \\\"a-b\\\"");
+	CHECK_GET("/api/v1/label/U__ver_73_ion/values", 200,
+		"{\"status\":\"success\",\"data\":[\"v1\",\"v2\"]}\n");
+	CHECK_GET("/api/v1/label/a-b/values", 200, "{\"status\":\"success\",\"data\":[]}\n");
+	CHECK_GET("/api/v1/label/U__ver_73/values", 200, "{\"status\":\"success\",\"data\":[]}\n");
+	CHECK_BAD("/api/v1/label/%ff/values", "invalid label name: \\\"\xef\xbf\xbd\\\"");
 	CHECK_GET("/api/v1/series?match[]=cpu:samples{version=~\"v.\"}&match[]={version=\"v1\"}", 200,
 		"{\"status\":\"success\",\"data\":["
 		"{\"__name__\":\"process_cpu\",\"job\":\"demo\",\"version\":\"v1\"},"
@@ -311,7 +315,7 @@ TEST(names_of_what_is_stored)
 	CHECK_BAD("/api/v1/series", "no match[] parameter provided");
 	CHECK_BAD("/api/v1/series?match[]=cpu{",
 		"invalid parameter \\\"match[]\\\": 1:5: unexpected "
-		"end of query, expected \\\"}\\\" or label name");
+		"end of query, expected string, \\\"}\\\" or label name");
 	CHECK_BAD("/api/v1/labels?start=2&end=1",
 		"invalid parameter \\\"end\\\": end timestamp must not be before start time");
 	CHECK_BAD("/api/v1/labels?limit=-1",

@@ -280,6 +280,40 @@ static void acked(void *ctx, enum err_code rc, const struct err *err)
 	atomic_fetch_add((atomic_int *)ctx, 1);
 }
 
+TEST(names_that_need_quotes_are_federated)
+{
+	int64_t now = clock_now_ns() / NS_PER_MS * NS_PER_MS;
+	struct label labels[] = { { STR("0.x"), STR("b") },
+		{ STR("__name__"), STR("http.temp\u00e9") }, { STR("host.name"), STR("a") } };
+	const struct db_number v[] = { { { labels, 3 }, now - NS_PER_S, 1 } };
+	const char *asked = "GET /federate?match[]={%22host.name%22=%22a%22}";
+	atomic_int done = 0;
+	struct buf want = { 0 };
+	struct err err;
+
+	grafana_start();
+	CHECK_OK(db_append_numbers(grafana.storage.db, v, 1, acked, &done, &err), &err);
+	CHECK(WAIT_FOR(atomic_load(&done)));
+	buf_printf(&want,
+		"# TYPE http_temp_ untyped\nhttp_temp_{_0_x=\"b\",host_name=\"a\",instance=\"\"} 1 %lld\n",
+		(long long)(now / NS_PER_MS - 1000));
+	buf_add_char(&want, '\0');
+	CHECK_STR(grafana_get(asked + 4), want.ptr);
+	buf_clear(&want);
+	buf_printf(&want,
+		"# TYPE \"http.temp\u00e9\" untyped\n"
+		"{\"http.temp\u00e9\",\"0.x\"=\"b\",\"host.name\"=\"a\",instance=\"\"} 1 %lld\n",
+		(long long)(now / NS_PER_MS - 1000));
+	buf_add_char(&want, '\0');
+	peer_ask(web_port(grafana.web), &grafana.r, asked,
+		"Accept: text/plain;version=1.0.0;escaping=allow-utf-8;q=0.6,*/*;q=0.1\r\n", STR(""));
+	CHECK_STR(buf_str(&grafana.r.body), want.ptr);
+	CHECK_STR(response_header(&grafana.r, "Content-Type"),
+		"text/plain; version=1.0.0; charset=utf-8; escaping=allow-utf-8");
+	buf_release(&want);
+	grafana_stop();
+}
+
 TEST(numbers_are_federated)
 {
 	int64_t now = clock_now_ns() / NS_PER_MS * NS_PER_MS;
@@ -323,21 +357,57 @@ TEST(numbers_are_federated)
 
 /* ---- profiles for clients that know numbers only ---- */
 
-TEST(profiles_come_as_totals_for_grafana)
+#define FORM "Content-Type: application/x-www-form-urlencoded\r\n"
+
+TEST(profiles_come_as_totals_for_clients_of_prometheus)
 {
 	static const char *const vector = DATA(
 		"{\"resultType\":\"vector\",\"unit\":\"count\",\"result\":[{\"metric\":{},"
 		"\"value\":[1700000030,\"42\"]}]}");
+	static const char get[] = "GET /api/v1/query?query=merge(cpu:samples[1m])&time=1700000030";
+	static const char post[] = "POST /api/v1/query";
+	static const char form[] = "query=merge(cpu:samples[1m])&time=1700000030";
+	static const struct {
+		const char *request, *headers, *form;
+		bool totals;
+	} clients[] = {
+		{ get, "User-Agent: Grafana/12.1.0\r\n", "", true },
+		{ get, "User-Agent: promtool/3.8.0\r\n", "", true },
+		{ get, "User-Agent: Prometheus/3.8.0\r\n", "", true },
+		{ post, FORM "User-Agent: promtool/3.8.0\r\n", form, true },
+		{ post, FORM "User-Agent: Go-http-client/1.1\r\n", form, true },
+		{ post, FORM "User-Agent: Go-http-client/2.0\r\n", form, true },
+		/* go tool pprof, and programs that were written for this server */
+		{ get, "User-Agent: Go-http-client/1.1\r\n", "", false },
+		{ post, FORM "User-Agent: Go-http-client/1.1\r\n",
+			"query=merge(cpu:samples[1m])&time=1700000030&max_nodes=9", false },
+		{ post, FORM "User-Agent: Go-http-client/1.1\r\n",
+			"query=merge(cpu:samples[1m])&time=1700000030&format=json", false },
+		{ post, FORM "User-Agent: Go-http-client/1.1\r\n",
+			"query=merge(cpu:samples)&start=1699999990&end=1700000030", false },
+		/* the page, curl, epitool */
+		{ get, "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n", "", false },
+		{ post, FORM "User-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\n", form, false },
+		{ get, "User-Agent: curl/7.88.1\r\nAccept: */*\r\n", "", false },
+		{ post, FORM "User-Agent: curl/7.88.1\r\nAccept: */*\r\n", form, false },
+		{ get, "User-Agent: epitool/1.0\r\n", "", false },
+		{ get, "", "", false },
+	};
 
 	grafana_start();
 	grafana_fill();
 	CHECK_STR(
 		grafana_get("/api/v1/query?query=merge(cpu:samples[1m])&profiles=totals&time=1700000030"),
 		vector);
-	peer_ask(web_port(grafana.web), &grafana.r,
-		"GET /api/v1/query?query=merge(cpu:samples[1m])&time=1700000030",
-		"User-Agent: Grafana/12.1.0\r\n", STR(""));
-	CHECK_STR(buf_str(&grafana.r.body), vector);
+	for (size_t i = 0; i < sizeof(clients) / sizeof(clients[0]); i++) {
+		peer_ask(web_port(grafana.web), &grafana.r, clients[i].request, clients[i].headers,
+			str_of(clients[i].form));
+		CHECK_INT(grafana.r.status, 200);
+		if (clients[i].totals)
+			CHECK_STR(buf_str(&grafana.r.body), vector);
+		else if (!grafana_count("\"resultType\":\"profiles\""))
+			CHECK_FAIL("%zu: no profiles: " STR_FMT, i, STR_ARG(buf_str(&grafana.r.body)));
+	}
 	peer_ask(web_port(grafana.web), &grafana.r,
 		"GET /api/v1/query?query=merge(cpu:samples[1m])&time=1700000030&profiles=flame",
 		"User-Agent: Grafana/12.1.0\r\n", STR(""));

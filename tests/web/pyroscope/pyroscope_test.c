@@ -340,6 +340,64 @@ TEST(merged_pprof_of_a_call_site)
 	grafana_stop();
 }
 
+/* "leaf:line caller:line value" of each sample, in the order of the answer. */
+static void print_samples(const struct pprof *p, struct buf *out)
+{
+	for (uint32_t i = 0; i < p->samples_n; i++) {
+		for (uint32_t k = 0; k < p->samples[i].location_n; k++) {
+			uint32_t id = p->location_ids[p->samples[i].location_first + k];
+			const struct pprof_line *line = &p->lines[p->locations[id].line_first];
+
+			buf_printf(out, STR_FMT ":%lld ",
+				STR_ARG(p->strings[p->functions[line->function].name]), (long long)line->line);
+		}
+		buf_printf(out, "%lld\n", (long long)p->values[i]);
+	}
+}
+
+TEST(pprof_for_the_go_compiler)
+{
+	static const struct {
+		const char *selector, *want;
+	} rows[] = {
+		{ "\"goPgo\":{\"keepLocations\":2,\"aggregateCallees\":true}",
+			"main.handle:200 main.main:303 50000000\nmain.slow:100 main.handle:202 30000000\n" },
+		{ "\"goPgo\":{\"keepLocations\":1}", "main.handle:202 50000000\nmain.slow:101 30000000\n" },
+		/* all locations, whatever the call site */
+		{ "\"goPgo\":{},\"callSite\":[{\"name\":\"main.other\"}]",
+			"main.handle:202 main.main:303 50000000\n"
+			"main.slow:101 main.handle:202 main.main:303 30000000\n" },
+	};
+	const struct pushed_profile pushed = {
+		.cpu = true, .slow = 3, .own = 5, .leaf = "main.slow", .end_s = T0, .starts = true
+	};
+	struct buf gz = { 0 };
+
+	grafana_start();
+	profile_gz(&gz, &pushed);
+	peer_ask(web_port(grafana.web), &grafana.r, "POST /api/v1/ingest?name=process_cpu&job=go", "",
+		buf_str(&gz));
+	CHECK_INT(grafana.r.status, 200);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct buf request = { 0 }, ask = { 0 }, text = { 0 };
+		struct arena a;
+
+		arena_init(&a, 0);
+		buf_printf(&ask, "{" OF_CPU SPAN ",\"stackTraceSelector\":{%s}}%c", rows[i].selector, 0);
+		grafana_pack("SelectMergeProfile", ask.ptr, &request);
+		grafana_call("SelectMergeProfile", AS_PROTO, buf_str(&request));
+		CHECK_INT(grafana.r.status, 200);
+		print_samples(decode_profile(&a, buf_str(&grafana.r.body)), &text);
+		CHECK_STR(buf_str(&text), rows[i].want);
+		buf_release(&text);
+		buf_release(&ask);
+		buf_release(&request);
+		arena_release(&a);
+	}
+	buf_release(&gz);
+	grafana_stop();
+}
+
 TEST(differences)
 {
 	grafana_start();

@@ -33,11 +33,21 @@ static const struct {
 		"unimplemented",
 		"stack_trace_selector.call_site is supported for profiles only" },
 	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"format\":3}", 501, "unimplemented",
-		"format PROFILE_FORMAT_DOT is not supported" },
+		"format PROFILE_FORMAT_DOT is not supported: go tool pprof -dot draws what "
+		"PROFILE_FORMAT_PPROF gives" },
 	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"format\":5}", 501, "unimplemented",
 		"format 5 is not supported" },
 	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"stackTraceSelector\":{\"goPgo\":{}}}", 501,
-		"unimplemented", "stack_trace_selector.go_pgo is not supported" },
+		"unimplemented", "stack_trace_selector.go_pgo is supported for pprof only" },
+	{ "SelectSeries", "{" OF_CPU SPAN ",\"step\":15,\"stackTraceSelector\":{\"goPgo\":{}}}", 501,
+		"unimplemented", "stack_trace_selector.go_pgo is supported for pprof only" },
+	{ "Diff", "{\"left\":{" OF_CPU SPAN ",\"stackTraceSelector\":{\"goPgo\":{}}},"
+		"\"right\":{" OF_CPU SPAN "}}", 501, "unimplemented",
+		"stack_trace_selector.go_pgo is supported for pprof only" },
+	{ "SelectMergeProfile", "{\"profileTypeID\":\"goroutine:goroutine:count:goroutine:count\"," SPAN
+		",\"stackTraceSelector\":{\"goPgo\":{\"keepLocations\":5}}}", 400, "invalid_argument",
+		"a profile for -pgo is a CPU profile (samples/count or cpu/nanoseconds), this one is of "
+		"goroutine/count" },
 	{ "SelectMergeStacktraces", "{" OF_CPU SPAN ",\"spanSelector\":[\"9a517183f26a089d\"]}", 501,
 		"unimplemented", "span_selector is not supported" },
 	{ "SelectMergeProfile", "{" OF_CPU SPAN ",\"traceIdSelector\":[\"x\"]}", 501,
@@ -83,6 +93,28 @@ TEST(errors_are_connects)
 	grafana_stop();
 }
 
+/* A client of gRPC shows nothing but the number of any other status than 200. */
+TEST(grpc_is_refused_in_its_own_form)
+{
+	static const char *const types[] = { "application/grpc", "application/grpc+proto",
+		"application/grpc-web", "application/grpc-web+proto", "application/grpc-web-text" };
+	char headers[128];
+
+	grafana_start();
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		snprintf(headers, sizeof(headers), "Content-Type: %s\r\n", types[i]);
+		grafana_call("ProfileTypes", headers, STR("\0\0\0\0\0"));
+		CHECK_INT(grafana.r.status, 200);
+		CHECK_STR(buf_str(&grafana.r.body), "");
+		CHECK_STR(response_header(&grafana.r, "Content-Type"), types[i]);
+		CHECK_STR(response_header(&grafana.r, "Grpc-Status"), "12");
+		CHECK_STR(response_header(&grafana.r, "Grpc-Message"),
+			"gRPC and gRPC-Web are not served here: use the Connect protocol (application/proto or "
+			"application/json)");
+	}
+	grafana_stop();
+}
+
 #define CONNECT_ERROR(code, msg) "{\"code\":\"" code "\",\"message\":\"" msg "\"}"
 
 TEST(bodies_and_headers)
@@ -98,7 +130,7 @@ TEST(bodies_and_headers)
 		{ "Content-Type: application/x-www-form-urlencoded\r\n", "a=b", 415,
 			"Content-Type must be application/proto or application/json\n" },
 		{ "", "", 415, "Content-Type must be application/proto or application/json\n" },
-		{ "Content-Type: application/grpc\r\n", "", 415,
+		{ "Content-Type: application/grpcx\r\n", "", 415,
 			"Content-Type must be application/proto or application/json\n" },
 		{ "Content-Type: application/json; charset=utf-8\r\n", "{\"unknown\":[{}]}", 200,
 			"{}" },
@@ -198,6 +230,9 @@ TEST(methods_of_http_and_other_origins)
 	grafana_start();
 	grafana_call("SelectMergeSpanProfile", AS_JSON, STR("{}"));
 	CHECK_INT(grafana.r.status, 404);
+	CHECK_STR(buf_str(&grafana.r.body),
+		"{\"code\":\"unimplemented\",\"message\":\"method \\\"SelectMergeSpanProfile\\\" is not "
+		"served here\"}");
 	peer_ask(web_port(grafana.web), &grafana.r, "GET /querier.v1.QuerierService/ProfileTypes", "",
 		(struct str){ 0 });
 	CHECK_INT(grafana.r.status, 405);

@@ -122,6 +122,8 @@ struct code {
 	struct values values;
 	struct pprof_builder *b;
 	uint32_t functions[10];
+	uint32_t locations; /* render_options.pgo_... */
+	bool leaf_lines;
 };
 
 /* Functions f0..f9; fN starts at line 100 * N, or has no start line. */
@@ -129,6 +131,8 @@ static bool code_open(struct code *c, const char *type, const char *unit, bool s
 {
 	struct err err;
 
+	c->locations = 0;
+	c->leaf_lines = false;
 	if (!values_init(&c->values, "test") || pprof_builder_open(&c->values.arena, &c->b, &err))
 		return false;
 	pprof_builder_type(c->b, str_of(type), str_of(unit));
@@ -162,7 +166,9 @@ static uint32_t location(struct code *c, uint64_t address, const int64_t (*frame
 
 static enum err_code code_pgo(struct code *c, bool is_diff, struct pprof **out, struct err *err)
 {
-	struct render_options o = { .arena = &c->values.arena };
+	struct render_options o = {
+		.arena = &c->values.arena, .pgo_locations = c->locations, .pgo_leaf_lines = c->leaf_lines
+	};
 	struct result r = { .type = RESULT_PROFILES, .n = 1 };
 	struct buf gz = { 0 };
 	struct str raw;
@@ -260,6 +266,36 @@ TEST(pgo_keeps_names_lines_and_five_locations)
 		"f4:400 7\n");
 }
 
+TEST(pgo_keeps_as_many_locations_as_are_asked_for)
+{
+	static const struct {
+		uint32_t locations;
+		bool leaf_lines;
+		const char *want;
+	} table[] = {
+		{ 1, false, "f7:700 15\n" },
+		{ 1, true, "f7:705 10\nf7:711 5\n" },
+		{ 2, false, "f7:700 f6:605 15\n" },
+		{ 6, false, "f7:700 f6:605 f5:505 f4:405 f3:305 f2:205 10\nf7:700 f6:605 5\n" },
+		{ UINT32_MAX, true,
+			"f7:705 f6:605 f5:505 f4:405 f3:305 f2:205 f1:105 10\nf7:711 f6:605 5\n" },
+	};
+
+	for (size_t k = 0; k < sizeof(table) / sizeof(table[0]); k++) {
+		struct code c;
+		uint32_t l[7];
+
+		REQUIRE(code_open(&c, "cpu", "nanoseconds", true));
+		c.locations = table[k].locations;
+		c.leaf_lines = table[k].leaf_lines;
+		for (uint32_t i = 0; i < 7; i++)
+			l[i] = LOCATION(&c, 4096 + i, { 7 - (int64_t)i, 100 * (7 - (int64_t)i) + 5 });
+		pprof_builder_sample(c.b, l, 7, NULL, 0, (int64_t[]){ 10 });
+		SAMPLE(&c, 5, LOCATION(&c, 5000, { 7, 711 }), l[1]);
+		check_stacks(&c, table[k].want);
+	}
+}
+
 /* The compiler takes an edge only from the last two locations, with all their lines. */
 TEST(pgo_keeps_what_is_inlined_in_its_location)
 {
@@ -333,15 +369,12 @@ TEST(pgo_wants_a_cpu_profile_with_start_lines)
 		const char *want;
 	} table[] = {
 		{ "cpu", "nanoseconds", false, false,
-			"format=pgo wants functions that say on which line they start: programs "
-			"built "
-			"with Go 1.20 or later say so" },
+			"a profile for -pgo says on which line each function starts: those of programs "
+			"built with Go 1.20 or later do" },
 		{ "inuse_space", "bytes", true, false,
-			"format=pgo wants a CPU profile (samples/count or cpu/nanoseconds), the "
-			"query "
-			"gives inuse_space/bytes" },
-		{ "samples", "count", true, true,
-			"format=pgo wants a profile, the query gives a difference" },
+			"a profile for -pgo is a CPU profile (samples/count or cpu/nanoseconds), this one "
+			"is of inuse_space/bytes" },
+		{ "samples", "count", true, true, "a profile for -pgo is no difference" },
 		{ "samples", "count", true, false, NULL },
 	};
 

@@ -33,14 +33,34 @@ const STATUS: [RegExp, (at: At) => string][] = [
 		(at) => `it does not serve ${at.path}; is net/http/pprof imported, is the path right?`,
 	],
 	[/^405/, () => "it does not take GET here; is the path that of a profile?"],
+	[
+		/^30\d.*follow_redirects: false/,
+		() => 'name the address that it leads to, or remove "follow_redirects: false"',
+	],
 	[/^30\d/, () => "it redirects elsewhere; name the address that it redirects to"],
 	[/^50[234]/, (at) => `the proxy at port ${at.port} does not reach the program`],
+	[/^500.*already (in use|running|started)/, () => "another profiler has the process all the time; let it ask for fewer seconds"],
 	[/^5/, () => "the program failed to make the profile; does another profiler run?"],
 ];
+
+const LOGIN = /log-?in|sign-?in|sso|oauth|\bauth\b/i;
+
+/** Where redirects led to: the error of an answer there says little about the target itself. */
+function ofRedirect(error: string): string {
+	const to = /; the target redirected to (\S+)$/.exec(error)?.[1];
+	if (to === undefined) return "";
+	if (LOGIN.test(to)) return 'it sends clients to a login page; set "authorization" or "basic_auth"';
+	if (/^stopped after/.test(error)) return "its redirects go round in circles";
+	return `it redirects elsewhere; is ${to} what you meant?`;
+}
 
 /** The likely cause of a scrape's error; "" if the error says all that is known. */
 export function causeOf(error: string, url: string): string {
 	const at = hostOf(url);
+	if (/^another profiler has had/.test(error)) return "does another server scrape it, for all of its interval?";
+	if (/set "scheme: https"$/.test(error)) return `port ${at.port} speaks TLS; add "scheme: https" to the job`;
+	const moved = ofRedirect(error);
+	if (moved) return moved;
 	const status = /server returned HTTP status (.*)/.exec(error)?.[1];
 	if (status !== undefined) return STATUS.find(([re]) => re.test(status))?.[1](at) ?? "";
 	if (/Connection refused/i.test(error)) return `nothing listens on ${at.port}`;

@@ -48,6 +48,12 @@ function State({ of }: { of: Process }) {
 	);
 }
 
+/** Another server profiles the same process. */
+const SHARED = {
+	halves: "shared with another profiler: each has half of the time",
+	turns: "shared with another profiler: each has a whole interval in turn",
+};
+
 /** One profile type of a process; a link to what is scraped. */
 function ProfileChip({ target: t, now }: { target: Target; now: number }) {
 	const at = Date.parse(t.lastScrape) / 1000;
@@ -57,6 +63,7 @@ function ProfileChip({ target: t, now }: { target: Target; now: number }) {
 		scraped ? `scraped ${formatAgo(now - at)}` : "never scraped",
 		...(scraped ? [`took ${formatNanoseconds(t.lastScrapeDuration * 1e9)}`] : []),
 		`every ${t.scrapeInterval}`,
+		...(t.profilerShared ? [SHARED[t.profilerShared]] : []),
 		...(t.lastError ? [t.lastError] : []),
 	].join(", ");
 	return (
@@ -68,6 +75,7 @@ function ProfileChip({ target: t, now }: { target: Target; now: number }) {
 			title={hint}
 		>
 			{t.profile}
+			{t.profilerShared && " ½"}
 			{t.health === "down" && <span class="visually-hidden"> (down)</span>}
 		</a>
 	);

@@ -275,8 +275,9 @@ export function contextAt(text: string, caret: number, whole = false): Context |
 	};
 	if (top?.text === "{" || top?.text === "<") return inMatchers(text, base, all, top);
 	if (top?.text === "[") {
-		const place = all[top.at + (touched ? 2 : 1)] ? null : { ...base, wanted: "duration" };
-		return place as Context | null;
+		const prior = all[all.length - (touched ? 2 : 1)];
+		// `[5m`, and `:1m` of a subquery.
+		return prior.text === "[" || prior.text === ":" ? { ...base, wanted: "duration" } : null;
 	}
 	if (top?.list) {
 		const prior = all[all.length - (touched ? 2 : 1)];

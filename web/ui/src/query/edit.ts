@@ -14,7 +14,7 @@ import {
 	read,
 	wholeCall,
 } from "./read";
-import { escapeRegexp, quote, type Span, splice } from "./text";
+import { escapeRegexp, formatLabel, quote, type Span, splice } from "./text";
 import { maybeProfiles, profileSelectors } from "./types";
 
 export type Filter = "focus" | "ignore" | "hide" | "show" | "show_from" | "prune_from";
@@ -89,7 +89,7 @@ export function framesOf(
 ): string {
 	const profiles = insideTop(clean(query)) ?? query;
 	const frames = Object.entries(match).map(([field, value]) => `${field}=${quote(value)}`);
-	const fields = [...new Set(by)].join(", ");
+	const fields = [...new Set(by)].map(formatLabel).join(", ");
 	return onProfiles(profiles, (p) => `${cost} by (${fields}) (${p}, {${frames.join(", ")}})`);
 }
 
@@ -188,11 +188,18 @@ function grouped(text: string, n: Node, modifier: string): string {
 	return splice(textOf(text, n), [{ ...at, insert: group(side) }]);
 }
 
+/** `a, b` as it is written. */
+const labelsOf = (labels: string): string =>
+	labels
+		.split(/,\s*/)
+		.map(formatLabel)
+		.join(", ");
+
 /** One profile per value of `label`; "" merges all into one. */
 export function groupBy(query: string, label: string): string {
 	return onProfiles(query, (p) => {
 		const { tree } = read(p);
-		return tree ? grouped(p, tree, label ? `by (${label})` : "") : p;
+		return tree ? grouped(p, tree, label ? `by (${labelsOf(label)})` : "") : p;
 	});
 }
 

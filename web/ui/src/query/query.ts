@@ -6,6 +6,7 @@ import {
 	callArgument,
 	callArguments,
 	findSelectors,
+	hasSubquery,
 	parseSelector,
 	read,
 	type SelectorNode,
@@ -67,12 +68,12 @@ export function chartWindow(text: string, step: number): number {
 }
 
 /**
- * The same query as a rate, for profiles of amounts. A query with windows, offsets or `@` is not
- * changed.
+ * The same query as a rate, for profiles of amounts. A query with windows, subqueries, offsets or
+ * `@` is not changed.
  */
 export function withRate(text: string, seconds: number): string {
 	const { tree, selectors } = read(text);
-	if (!tree || selectors.some((s) => s.end > s.head)) return text;
+	if (!tree || hasSubquery(tree) || selectors.some((s) => s.end > s.head)) return text;
 	const window = formatDuration(seconds);
 	return splice(
 		text,

@@ -53,8 +53,15 @@ export interface BinaryNode extends Span {
 	many: boolean;
 }
 
+/** `inner[range:step]`, offset and `@` included. */
+export interface SubqueryNode extends Span {
+	type: "subquery";
+	inner: Node;
+}
+
 export type Node =
 	| SelectorNode
+	| SubqueryNode
 	| CallNode
 	| BinaryNode
 	| (Span & { type: "paren"; inner: Node })
@@ -79,6 +86,8 @@ class Reader {
 	private at = 0;
 	private depth = 0;
 	private broken = false;
+	/** The name of a series in the matchers read last: `{"its.name"}`. */
+	private quotedName = "";
 	private readonly selectors: SelectorNode[] = [];
 	private readonly calls: CallNode[] = [];
 
@@ -187,7 +196,9 @@ class Reader {
 		const out: string[] = [];
 		this.expect("(");
 		while (this.peek() && !this.isAt(")")) {
-			if (this.peek()!.text !== ",") out.push(this.peek()!.text);
+			const w = this.peek()!;
+			if (w.kind === "string") out.push(w.open ? "" : unquote(w.text));
+			else if (w.text !== ",") out.push(w.text);
 			this.at++;
 		}
 		this.expect(")");
@@ -210,6 +221,12 @@ class Reader {
 	}
 
 	private operand(frames: boolean): Node | null {
+		let n = this.single(frames);
+		while (n && this.isAt("[")) n = this.subquery(n);
+		return n;
+	}
+
+	private single(frames: boolean): Node | null {
 		const w = this.peek();
 		if (!w) return null;
 		const { start, end } = w;
@@ -296,14 +313,20 @@ class Reader {
 		const out: Matcher[] = [];
 		while (this.peek() && !this.isAt(close)) {
 			const [label, op, value] = [this.peek(), this.peek(1), this.peek(2)];
+			if (label?.kind === "string" && !label.open && (op?.text === "," || op?.text === close)) {
+				this.quotedName = unquote(label.text);
+				this.at += op.text === "," ? 2 : 1;
+				continue;
+			}
 			if (
-				label?.kind !== "label" ||
+				(label?.kind !== "label" && (label?.kind !== "string" || label.open)) ||
 				!MATCH_OPS.includes(op?.text as MatchOp) ||
 				value?.kind !== "string" ||
 				value.open
 			)
 				return this.notMatchers(close);
-			out.push({ label: label.text, op: op!.text as MatchOp, value: unquote(value.text) });
+			const name = label.kind === "string" ? unquote(label.text) : label.text;
+			out.push({ label: name, op: op!.text as MatchOp, value: unquote(value.text) });
 			this.at += 3;
 			if (this.isAt(",")) this.at++;
 			else if (!this.isAt(close)) return this.notMatchers(close);
@@ -333,44 +356,66 @@ class Reader {
 		const open = this.peek();
 		if (open?.kind === "punct" && (open.text === "{" || open.text === "<")) {
 			this.at++;
+			this.quotedName = "";
 			const found = this.matchers(open.text === "{" ? "}" : ">");
 			if (found) {
 				node.matchers = found;
+				node.name ||= this.quotedName;
 				node.head = this.end();
 			}
 		}
 		node.ranged = node.head;
-		if (this.isAt("[")) this.range(node);
-		while (this.isWord("offset") || this.isAt("@")) {
-			if (this.isAt("@")) this.time(node);
-			else this.offset(node);
-		}
+		if (this.isAt("[") && this.peek(2)?.text !== ":") this.range(node);
+		this.shift(node);
 		node.end = this.end();
 		return node;
 	}
 
+	/** Steps over a duration, or a number of seconds; null if there is none. */
+	private seconds(): number | null {
+		const w = this.peek();
+		if (w?.kind !== "number") return null;
+		this.at++;
+		const seconds = parseDuration(w.text) ?? Number(w.text);
+		return Number.isFinite(seconds) ? seconds : null;
+	}
+
 	private range(node: SelectorNode): void {
 		this.at++;
-		const w = this.peek();
-		node.range = w?.kind === "number" ? parseDuration(w.text) : null;
+		node.range = this.seconds();
 		this.broken ||= node.range === null;
-		if (w?.kind === "number") this.at++;
 		this.expect("]");
 		node.ranged = this.end();
 	}
 
-	private offset(node: SelectorNode): void {
+	private subquery(inner: Node): SubqueryNode {
 		this.at++;
-		const sign = this.isAt("-") ? -1 : 1;
-		if (sign < 0) this.at++;
-		const w = this.peek();
-		const seconds = w?.kind === "number" ? parseDuration(w.text) : null;
-		this.broken ||= seconds === null || node.offset !== 0;
-		node.offset = sign * (seconds ?? 0);
-		if (w?.kind === "number") this.at++;
+		this.broken ||= this.seconds() === null;
+		this.expect(":");
+		if (!this.isAt("]")) this.broken ||= this.seconds() === null;
+		this.expect("]");
+		this.shift({ offset: 0, at: "", atText: "" });
+		return { type: "subquery", inner, start: inner.start, end: this.end() };
 	}
 
-	private time(node: SelectorNode): void {
+	/** Reads `offset` and `@`. */
+	private shift(node: Pick<SelectorNode, "offset" | "at" | "atText">): void {
+		while (this.isWord("offset") || this.isAt("@")) {
+			if (this.isAt("@")) this.time(node);
+			else this.offset(node);
+		}
+	}
+
+	private offset(node: Pick<SelectorNode, "offset">): void {
+		this.at++;
+		const sign = this.isAt("-") ? -1 : 1;
+		if (sign < 0 || this.isAt("+")) this.at++;
+		const seconds = this.seconds();
+		this.broken ||= seconds === null || node.offset !== 0;
+		node.offset = sign * (seconds ?? 0);
+	}
+
+	private time(node: Pick<SelectorNode, "at" | "atText">): void {
 		const { start } = this.peek()!;
 		this.at++;
 		if (this.isAt("-") || this.isAt("+")) this.at++;
@@ -414,8 +459,11 @@ export const bare = (n: Node): Node => (n.type === "paren" ? bare(n.inner) : n);
 export function childrenOf(n: Node): Node[] {
 	if (n.type === "binary") return [n.lhs, n.rhs];
 	if (n.type === "call") return n.args;
-	return n.type === "paren" || n.type === "unary" ? [n.inner] : [];
+	return n.type === "paren" || n.type === "unary" || n.type === "subquery" ? [n.inner] : [];
 }
+
+export const hasSubquery = (n: Node): boolean =>
+	n.type === "subquery" || childrenOf(n).some(hasSubquery);
 
 /** The call that is the whole query. */
 export function wholeCall(text: string): CallNode | null {

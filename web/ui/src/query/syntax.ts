@@ -1,6 +1,6 @@
 // The words of a query. This is the only tokenizer of the page, and follows the server's (lexer.re).
 // Colours, completion and the reader use it. It accepts any text; the server reports errors.
-import { isKeyword, isNumber, takesLabels } from "./language";
+import { functionNamed, isKeyword, isNumber, takesLabels } from "./language";
 import type { Span } from "./text";
 
 export type Kind =
@@ -43,6 +43,14 @@ const IN_MATCHERS = sticky(
 	"(?<punct>[^])",
 );
 
+/** Between the brackets of a window, where a colon begins no name. */
+const IN_BRACKETS = sticky(
+	...[...BETWEEN, ...STRING, NUMBER],
+	"(?<name>[A-Za-z_]\\w*)",
+	"(?<operator>[-+*/%^])",
+	"(?<punct>[^])",
+);
+
 /** `<` and behind it a label, an operator and the beginning of a string. */
 const ANGLE = /^<\s*[A-Za-z_]\w*\s*(?:=~|!~|!=|=)\s*["'`]/;
 const ANGLE_MAX = 200;
@@ -58,7 +66,7 @@ function split(text: string): Word[] {
 	const out: Word[] = [];
 	let closer = "";
 	for (let at = 0; at < text.length; ) {
-		const pattern = closer ? IN_MATCHERS : IN_QUERY;
+		const pattern = closer === "]" ? IN_BRACKETS : closer ? IN_MATCHERS : IN_QUERY;
 		pattern.lastIndex = at;
 		const m = pattern.exec(text)!;
 		const [kind] = Object.entries(m.groups!).find(([, v]) => v !== undefined)!;
@@ -70,8 +78,9 @@ function split(text: string): Word[] {
 		if (w.text === closer) {
 			closer = "";
 			w.kind = "punct";
-		} else if (closer) w.kind = w.kind === "name" ? "label" : w.kind;
+		} else if (closer && closer !== "]") w.kind = w.kind === "name" ? "label" : w.kind;
 		else if (w.text === "{") closer = "}";
+		else if (w.text === "[") closer = "]";
 		else if (opensMatchers(text, w, out[out.length - 1])) {
 			closer = ">";
 			w.kind = "punct";
@@ -85,6 +94,8 @@ function split(text: string): Word[] {
 function nameKind(words: Word[], i: number): Kind {
 	const [word, next] = [words[i].text, words[i + 1]];
 	if (isNumber(word)) return "number";
+	// `start()` is a function, but not in `@ start()`.
+	if (next?.text === "(" && words[i - 1]?.text !== "@" && functionNamed(word)) return "function";
 	if (isKeyword(word)) return "keyword";
 	if (next?.text === "(") return "function";
 	return next && takesLabels(next.text) && words[i + 2]?.text === "(" ? "function" : "name";

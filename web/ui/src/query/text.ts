@@ -54,9 +54,18 @@ export function quote(s: string): string {
 	);
 }
 
+/** The name of a label as it is written: in quotes if it is no word. */
+export const formatLabel = (name: string): string =>
+	/^[A-Za-z_]\w*$/.test(name) && !/^(without|inf|nan)$/i.test(name) ? name : quote(name);
+
+/** Words that name no series without quotes. */
+const RESERVED = /^(on|ignoring|group_left|group_right|bool|atan2|inf|nan)$/i;
+
 export function formatSelector(s: Selector): string {
-	const m = s.matchers.map((x) => `${x.label}${x.op}${quote(x.value)}`).join(",");
-	return m || !s.name ? `${s.name}{${m}}` : s.name;
+	const bare = /^[A-Za-z_:][\w:]*$/.test(s.name) && !RESERVED.test(s.name);
+	const m = s.matchers.map((x) => `${formatLabel(x.label)}${x.op}${quote(x.value)}`);
+	if (s.name && !bare) return `{${[quote(s.name), ...m].join(",")}}`;
+	return m.length || !s.name ? `${s.name}{${m.join(",")}}` : s.name;
 }
 
 export interface Span {

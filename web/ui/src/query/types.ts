@@ -1,9 +1,9 @@
 // The type of a query's answer, by the server's table of functions. If a name may mean profiles or
 // numbers, it is a guess; only the server knows.
-import { functionNamed, type Operator } from "./language";
-import { childrenOf, type Node, parseSelector, read, type SelectorNode } from "./read";
+import { argumentTypes, functionNamed, type Operator } from "./language";
+import { bare, childrenOf, type Node, parseSelector, read, type SelectorNode } from "./read";
 
-export type ValueType = "profiles" | "costs" | "scalar" | "table" | "string" | "frames";
+export type ValueType = "profiles" | "costs" | "scalar" | "table" | "string" | "frames" | "range";
 type Types = Set<ValueType>;
 
 const of = (...types: ValueType[]): Types => new Set(types);
@@ -30,6 +30,8 @@ export function typesOf(n: Node): Types {
 			return of(n.type);
 		case "selector":
 			return n.range === null ? of("profiles", "costs") : of("profiles");
+		case "subquery":
+			return of("range");
 		case "paren":
 			return typesOf(n.inner);
 		case "unary":
@@ -46,7 +48,10 @@ export function typesOf(n: Node): Types {
 		}
 		case "call": {
 			const returns = functionNamed(n.name)?.returns;
-			return new Set((returns?.split(" or ") ?? []) as ValueType[]);
+			const types = new Set((returns?.split(" or ") ?? []) as ValueType[]);
+			// Over a window, they are what the window has.
+			if (types.has("costs") && n.args.some((a) => bare(a).type === "subquery")) types.delete("profiles");
+			return types;
 		}
 	}
 }
@@ -65,11 +70,21 @@ function wantsProfiles(name: string, i: number): boolean {
 	return types.includes("profiles") && !types.includes("costs");
 }
 
+/** Whether argument `i` of a call may be profiles. */
+const takesProfiles = (name: string, i: number): boolean =>
+	argumentTypes(name, i).includes("profiles");
+
 /** The selectors of profiles in a query about profiles, without those of numbers. */
 export function profileSelectors(n: Node, wanted = true): SelectorNode[] {
 	if (n.type === "selector") return wanted ? [n] : [];
-	if (n.type === "call")
-		return n.args.flatMap((a, i) => profileSelectors(a, wantsProfiles(n.name, i)));
+	if (n.type === "call") {
+		// `rate(cpu[5m])` is of profiles where these are wanted.
+		const through = wanted && typesOf(n).has("profiles");
+		return n.args.flatMap((a, i) =>
+			profileSelectors(a, wantsProfiles(n.name, i) || (through && takesProfiles(n.name, i))),
+		);
+	}
+	if (n.type === "subquery") return profileSelectors(n.inner, false);
 	if (n.type === "binary") {
 		const whole = wanted && maybeProfiles(n);
 		return [n.lhs, n.rhs].flatMap((s) => profileSelectors(s, whole && maybeProfiles(s)));

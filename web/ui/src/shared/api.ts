@@ -86,6 +86,8 @@ export interface Target {
 	lastScrapeDuration: number;
 	/** When the next profile is complete; not known just after the start. */
 	nextProfile?: string;
+	/** How its CPU profiler is shared with another server; absent if this one is alone. */
+	profilerShared?: "halves" | "turns";
 	health: string;
 	scrapeInterval: string;
 	scrapeTimeout: string;

@@ -28,6 +28,16 @@ export interface FirstSteps {
 }
 
 const CAUSES: [RegExp, string][] = [
+	[/set "scheme: https"$/, "What listens there speaks TLS: add scheme: https to the job."],
+	[/set "scheme: http"$/, "What listens there does not speak TLS: remove scheme: https from the job."],
+	[
+		/redirected to \S*(log-?in|sign-?in|sso|oauth|\bauth\b)/i,
+		"The program sends clients to a login page: basic_auth or authorization of the job.",
+	],
+	[
+		/redirected to |HTTP status 30\d/,
+		"The program redirects elsewhere. Is that the address that you meant?",
+	],
 	[
 		/connection refused/i,
 		"Nothing listens at this address. Is the program running, and is the port right?",

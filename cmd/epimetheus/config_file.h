@@ -1,0 +1,14 @@
+/*
+ * The configuration file: read, with what is not used here as warnings in the log.
+ */
+#ifndef CMD_EPIMETHEUS_CONFIG_FILE_H
+#define CMD_EPIMETHEUS_CONFIG_FILE_H
+
+#include "cmd/epimetheus/options.h"
+#include "scrape/config/config.h"
+
+/* One message has the first error and the number of the others. log: warnings are logged. */
+MUST_CHECK enum err_code config_file_load(
+	const struct options *o, bool log, struct config **out, struct err *err);
+
+#endif

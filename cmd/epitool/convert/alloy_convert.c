@@ -1,0 +1,405 @@
+/*
+ * Grafana Alloy: each pyroscope.scrape becomes a job, with the discovery, the relabelling and the
+ * external labels that its targets and profiles pass. Targets that pass different rules become jobs
+ * of their own.
+ */
+#include "base/clock.h"
+#include "base/labels.h"
+#include "base/quote.h"
+#include "cmd/epitool/convert/alloy_parts.h"
+#include "cmd/epitool/convert/convert.h"
+#include "scrape/config/foreign.h"
+
+#define DELTA_DEFAULT_S 14
+
+/* ---- profiles ---- */
+
+static const struct {
+	const char *theirs, *ours;
+	bool delta;
+} profiles[] = {
+	{ "profile.process_cpu", "process_cpu", true },
+	{ "profile.memory", "memory", false },
+	{ "profile.block", "block", false },
+	{ "profile.mutex", "mutex", false },
+	{ "profile.goroutine", "goroutine", false },
+	{ "profile.fgprof", "fgprof", true },
+};
+
+/* godeltaprof's, which are differences since the last scrape. */
+static const struct {
+	const char *theirs, *ours;
+} deltas[] = {
+	{ "profile.godeltaprof_memory", "memory" },
+	{ "profile.godeltaprof_block", "block" },
+	{ "profile.godeltaprof_mutex", "mutex" },
+};
+
+#define COUNT(v) (sizeof(v) / sizeof((v)[0]))
+
+static bool is_true(const struct alloy_statement *block, const char *name, bool by_default)
+{
+	const struct alloy_expr *e = alloy_attribute(block, name);
+
+	return e && e->kind == ALLOY_BOOL ? str_is(e->text, "true") : by_default;
+}
+
+static struct item *find_or_add(struct conversion *x, struct item *map, const char *key)
+{
+	struct item *i = item_find(map, key);
+
+	return i ? i : item_mapping(x, map, key);
+}
+
+/* The server makes the differences itself, of what it would scrape anyway. */
+static void add_delta_profile(
+	struct conversion *x, struct item *map, const struct alloy_statement *s, const char *ours)
+{
+	struct item *i, *enabled;
+
+	if (!is_true(s, "enabled", false))
+		return;
+	i = find_or_add(x, map, ours);
+	if ((enabled = item_find(i, "enabled")))
+		enabled->text = STR("true");
+	item_note(x, i, s->line, s->column,
+		"%s is not needed: the server stores the increase of what counts since the start",
+		alloy_title(x, s));
+}
+
+static void add_profile(struct conversion *x, struct item *map, const struct alloy_statement *s)
+{
+	struct item *i;
+
+	for (size_t k = 0; k < COUNT(deltas); k++)
+		if (str_is(s->name, deltas[k].theirs)) {
+			add_delta_profile(x, map, s, deltas[k].ours);
+			return;
+		}
+	for (size_t k = 0; k < COUNT(profiles); k++)
+		if (str_is(s->name, profiles[k].theirs)) {
+			alloy_add_block(x, find_or_add(x, map, profiles[k].ours), s);
+			return;
+		}
+	if (str_is(s->name, "profile.custom") && label_name_valid(s->label)) {
+		i = item_add(x, map, s->label, YAML_MAPPING);
+		alloy_add_block(x, i, s);
+		return;
+	}
+	i = item_mapping(x, map, "");
+	i->reason_only = true;
+	item_leave_out(x, i, s->line, s->column, alloy_title(x, s), "no profile here has that name");
+}
+
+static void add_profiling(
+	struct conversion *x, struct item *job, const struct alloy_statement *block)
+{
+	struct item *config = item_mapping(x, job, "profiling_config"), *map = NULL;
+
+	if (block->comment.len)
+		item_comment(x, config, STR_FMT, STR_ARG(block->comment));
+	for (const struct alloy_statement *s = block->child; s; s = s->next) {
+		if (s->value) {
+			alloy_add_statement(x, config, s);
+			continue;
+		}
+		map = map ? map : item_mapping(x, config, "pprof_config");
+		add_profile(x, map, s);
+	}
+}
+
+/* What Alloy measures in each interval; ours is one second less than the interval. */
+static void add_seconds(
+	struct conversion *x, struct item *job, const struct alloy_statement *scrape)
+{
+	const struct alloy_expr *duration = alloy_attribute(scrape, "delta_profiling_duration");
+	const struct alloy_expr *interval = alloy_attribute(scrape, "scrape_interval");
+	int64_t ns = DELTA_DEFAULT_S * NS_PER_S, interval_ns = 15 * NS_PER_S;
+	struct item *map, *cpu;
+	struct str text;
+	char *seconds;
+
+	if (duration && (!alloy_string(x->arena, duration, &text) || duration_parse(text, &ns, NULL)))
+		return;
+	if (interval &&
+		(!alloy_string(x->arena, interval, &text) || duration_parse(text, &interval_ns, NULL)))
+		return;
+	if (ns < NS_PER_S || ns == interval_ns - NS_PER_S || ns > interval_ns)
+		return;
+	map = find_or_add(x, find_or_add(x, job, "profiling_config"), "pprof_config");
+	cpu = find_or_add(x, map, "process_cpu");
+	seconds = arena_printf(x->arena, "%lld", (long long)(ns / NS_PER_S));
+	x->failed |= !seconds;
+	cpu = item_plain(x, cpu, "seconds", str_of(seconds ? seconds : "1"));
+	item_comment(x, cpu,
+		duration ? "it was delta_profiling_duration" :
+				   "Alloy's default; here it is one second less than the interval");
+}
+
+/* ---- rules ---- */
+
+/* '$' begins a group in a replacement. */
+static struct str escape(struct conversion *x, struct str s)
+{
+	struct buf b = { 0 };
+	struct str made;
+
+	for (size_t i = 0; i < s.len; i++)
+		buf_printf(&b, s.ptr[i] == '$' ? "$$" : "%c", s.ptr[i]);
+	made = str_dup(x->arena, buf_str(&b));
+	x->failed |= buf_failed(&b) || !made.ptr;
+	buf_release(&b);
+	return made;
+}
+
+static struct item *add_rule(
+	struct conversion *x, struct item *rules, const char *label, struct str value)
+{
+	struct item *rule = item_mapping(x, rules, "");
+
+	item_string(x, rule, "target_label", str_of(label));
+	item_string(x, rule, "replacement", escape(x, value));
+	return rule;
+}
+
+static void add_rules(
+	struct conversion *x, struct item *rules, const struct alloy_statement *relabel)
+{
+	bool first = true;
+	struct item *rule;
+
+	for (const struct alloy_statement *s = relabel->child; s; s = s->next) {
+		if (s->value || !str_is(s->name, "rule"))
+			continue;
+		rule = item_mapping(x, rules, "");
+		if (first)
+			item_comment(x, rule, "%s", alloy_title(x, relabel));
+		if (s->comment.len)
+			item_comment(x, rule, STR_FMT, STR_ARG(s->comment));
+		alloy_add_block(x, rule, s);
+		first = false;
+	}
+}
+
+static void add_external(
+	struct conversion *x, struct item *rules, const struct alloy_statement *write)
+{
+	const struct alloy_expr *labels = alloy_attribute(write, "external_labels");
+	bool first = true;
+	struct item *rule;
+	struct str value;
+
+	for (const struct alloy_expr *c = labels ? labels->child : NULL; c; c = c->next) {
+		if (labels->kind != ALLOY_OBJECT || !alloy_string(x->arena, c, &value)) {
+			rule = item_mapping(x, rules, "");
+			rule->reason_only = true;
+			item_leave_out(
+				x, rule, c->line, c->column, "an external label", "its value is not in this file");
+			continue;
+		}
+		rule = item_mapping(x, rules, "");
+		item_string(x, rule, "target_label", c->key);
+		item_string(x, rule, "replacement", escape(x, value));
+		if (first)
+			item_comment(x, rule, "external_labels of %s", alloy_title(x, write));
+		first = false;
+	}
+}
+
+/* What profiles pass on their way to storage. depth: pyroscope.relabel may lead to another. */
+static void add_receivers(
+	const struct alloy_file *f, struct item *rules, const struct alloy_expr *list, unsigned depth)
+{
+	const struct alloy_statement *s;
+	const struct alloy_expr *next;
+
+	for (const struct alloy_expr *c = list && list->kind == ALLOY_LIST ? list->child : NULL;
+		 c && alloy_step(f); c = c->next) {
+		s = c->kind == ALLOY_NAME ? alloy_component(f, c->text) : NULL;
+		if (s && str_is(s->name, "pyroscope.write")) {
+			add_external(f->x, rules, s);
+		} else if (s && str_is(s->name, "pyroscope.relabel") && depth < 8) {
+			add_rules(f->x, rules, s);
+			next = alloy_attribute(s, "forward_to");
+			if (next)
+				add_receivers(f, rules, next, depth + 1);
+		} else {
+			struct str source = c->source;
+
+			source.len = source.len < 80 ? source.len : 80;
+			item_note(f->x, rules, c->line, c->column, "%s is not followed", QUOTED(source));
+		}
+	}
+}
+
+static bool finds_pods(struct conversion *x, const struct alloy_origin *o)
+{
+	const struct alloy_expr *role = o->discovery ? alloy_attribute(o->discovery, "role") : NULL;
+	struct str text;
+
+	return o->discovery && str_is(o->discovery->name, "discovery.kubernetes") && role &&
+		alloy_string(x->arena, role, &text) && !str_is(text, "node");
+}
+
+/* Alloy infers service_name where no rule sets it; a rule in front of all others does the same. */
+static void add_service_name(struct conversion *x, struct item *rules, const struct alloy_origin *o)
+{
+	struct item *rule, *sources;
+
+	if (!finds_pods(x, o))
+		return;
+	rule = item_mapping(x, rules, "");
+	item_comment(x, rule, "service_name, as Alloy infers it");
+	sources = item_sequence(x, rule, "source_labels");
+	item_string(x, sources, "", STR("__meta_kubernetes_namespace"));
+	item_string(x, sources, "", STR("__meta_kubernetes_pod_container_name"));
+	item_string(x, rule, "separator", STR("/"));
+	item_string(x, rule, "target_label", STR("service_name"));
+}
+
+/* ---- a job ---- */
+
+static struct str job_name(const struct alloy_file *f, const struct alloy_statement *scrape)
+{
+	const struct alloy_expr *e = alloy_attribute(scrape, "job_name");
+	struct str name;
+	char *made;
+
+	if (e && alloy_string(f->x->arena, e, &name) && name.len)
+		return name;
+	made = arena_printf(
+		f->x->arena, STR_FMT "." STR_FMT, STR_ARG(scrape->name), STR_ARG(scrape->label));
+	f->x->failed |= !made;
+	return str_of(made ? made : "");
+}
+
+static void add_argument(struct conversion *x, struct item *job, const struct alloy_statement *s)
+{
+	static const char *const elsewhere[] = { "targets", "forward_to", "job_name",
+		"delta_profiling_duration" };
+	struct item *i;
+
+	for (size_t k = 0; k < COUNT(elsewhere); k++)
+		if (str_is(s->name, elsewhere[k]))
+			return;
+	if (str_is(s->name, "profiling_config")) {
+		add_profiling(x, job, s);
+		return;
+	}
+	if (yaml_field_find(&config_job_schema, s->name)) {
+		alloy_add_statement(x, job, s);
+		return;
+	}
+	i = item_add(x, job, s->name, YAML_MAPPING);
+	i->reason_only = true;
+	item_leave_out(x, i, s->line, s->column, alloy_title(x, s), "%s",
+		str_is(s->name, "clustering") ? "servers share targets by --shard.name and --shard.total" :
+										"nothing here is like Alloy's setting");
+}
+
+static struct item *add_job(const struct alloy_file *f, struct item *jobs,
+	const struct alloy_statement *scrape, struct alloy_origin *first, unsigned number)
+{
+	struct conversion *x = f->x;
+	struct item *job = item_mapping(x, jobs, ""), *rules;
+	struct str name = job_name(f, scrape), own = name;
+	char *numbered;
+
+	if (scrape->comment.len && number == 1)
+		item_comment(x, job, STR_FMT, STR_ARG(scrape->comment));
+	if (number > 1) {
+		numbered = arena_printf(x->arena, STR_FMT "-%u", STR_ARG(name), number);
+		x->failed |= !numbered;
+		own = str_of(numbered ? numbered : "");
+		item_note(x, job, scrape->line, scrape->column,
+			"targets of %s that pass other rules are a job of their own", alloy_title(x, scrape));
+	}
+	item_string(x, job, "job_name", own);
+	for (const struct alloy_statement *s = scrape->child; s; s = s->next)
+		add_argument(x, job, s);
+	add_seconds(x, job, scrape);
+	if (first)
+		alloy_add_origins(f, job, first);
+	rules = item_add(x, NULL, STR("relabel_configs"), YAML_SEQUENCE);
+	if (number > 1)
+		add_rule(x, rules, "job", name);
+	if (first)
+		add_service_name(x, rules, first);
+	for (const struct alloy_chain *c = first ? first->chain : NULL; c; c = c->next)
+		add_rules(x, rules, c->relabel);
+	add_receivers(f, rules, alloy_attribute(scrape, "forward_to"), 0);
+	if (rules->child || rules->above.len)
+		item_append(job, rules);
+	convert_note_targets(x, job, scrape->line, scrape->column);
+	return job;
+}
+
+static void add_jobs(
+	const struct alloy_file *f, struct item *jobs, const struct alloy_statement *scrape)
+{
+	const struct alloy_expr *targets = alloy_attribute(scrape, "targets");
+	struct item *notes = item_add(f->x, NULL, STR(""), YAML_MAPPING), *job = NULL, *one;
+	struct alloy_origin *o = targets ? alloy_origins(f, notes, targets) : NULL;
+	unsigned n = 0;
+
+	if (!o)
+		job = add_job(f, jobs, scrape, NULL, 1);
+	for (; o; o = o->next) {
+		if (o->done)
+			continue;
+		one = add_job(f, jobs, scrape, o, ++n);
+		job = job ? job : one;
+	}
+	if (notes->above.len)
+		item_comment(f->x, job, STR_FMT, STR_ARG(notes->above));
+}
+
+/* ---- the file ---- */
+
+/* Components that have no place here, each with what becomes of it. */
+static void note_others(const struct alloy_file *f)
+{
+	for (const struct alloy_statement *s = f->statements; s; s = s->next) {
+		if (str_is(s->name, "pyroscope.scrape") || str_is(s->name, "pyroscope.write") ||
+			str_is(s->name, "pyroscope.relabel") || str_has_prefix(s->name, STR("discovery.")))
+			continue;
+		if (str_has_prefix(s->name, STR("pyroscope.")))
+			item_note(f->x, f->x->root, s->line, s->column,
+				"%s stays in Alloy: let its pyroscope.write send here, to a server with "
+				"--web.enable-ingest",
+				alloy_title(f->x, s));
+		else if (str_is(s->name, "declare") || str_has_prefix(s->name, STR("import.")))
+			item_note(f->x, f->x->root, s->line, s->column,
+				"%s is not followed: convert the components of a module on their own",
+				alloy_title(f->x, s));
+		else
+			item_note(f->x, f->x->root, s->line, s->column,
+				"%s is left out: it is not about scraping profiles", alloy_title(f->x, s));
+	}
+}
+
+enum err_code convert_alloy(struct conversion *x, struct err *err)
+{
+	size_t steps = 0;
+	struct alloy_file f = { .x = x, .steps = &steps };
+	struct item *global, *jobs;
+	enum err_code rc = alloy_parse(x->arena, x->file, x->source, &f.statements, err);
+
+	if (rc)
+		return rc;
+	note_others(&f);
+	global = item_mapping(x, x->root, "global");
+	item_plain(x, global, "scrape_interval", STR("15s"));
+	item_comment(
+		x, global->child ? global->child : global, "Alloy's default, for jobs without one");
+	jobs = item_sequence(x, x->root, "scrape_configs");
+	for (const struct alloy_statement *s = f.statements; s; s = s->next)
+		if (!s->value && str_is(s->name, "pyroscope.scrape"))
+			add_jobs(&f, jobs, s);
+	if (steps > ALLOY_STEPS_MAX)
+		return err_set(err, ERR_LIMIT,
+			"%s:1:1: components refer to each other more often than %u "
+			"steps can follow",
+			x->file, ALLOY_STEPS_MAX);
+	return x->failed ? arena_fail(x->arena, x->file, err) : ERR_OK;
+}

@@ -1,0 +1,263 @@
+#include "cmd/epitool/convert/alloy_lexer.h"
+
+#include <ctype.h>
+
+#include "base/quote.h"
+
+void alloy_lexer_init(struct alloy_lexer *l, struct arena *a, const char *file, struct str text)
+{
+	*l = (struct alloy_lexer){ .arena = a, .file = file, .line = 1 };
+	l->at = l->line_begin = text.len ? text.ptr : "";
+	l->end = l->at + text.len;
+}
+
+static enum err_code wrong(
+	const struct alloy_lexer *l, const char *at, struct err *err, const char *what)
+{
+	return err_set(err, ERR_INVALID, "%s:%u:%zu: %s", l->file, l->line,
+		(size_t)(at - l->line_begin) + 1, what);
+}
+
+static bool is_name_start(char c)
+{
+	return isalpha((unsigned char)c) || c == '_';
+}
+
+static bool is_name_part(char c)
+{
+	return is_name_start(c) || isdigit((unsigned char)c);
+}
+
+static void new_line(struct alloy_lexer *l) /* at stands on it */
+{
+	l->at++;
+	l->line++;
+	l->line_begin = l->at;
+}
+
+/* ---- comments ---- */
+
+#define COMMENT_BYTES_MAX 4096u /* each line copies those before it */
+
+static enum err_code keep_comment(struct alloy_lexer *l, struct str s, struct err *err)
+{
+	char *made;
+
+	if (l->comment.len > COMMENT_BYTES_MAX)
+		return ERR_OK;
+	s = str_trim(s);
+	if (l->comment.len)
+		made = arena_printf(l->arena, STR_FMT "\n" STR_FMT, STR_ARG(l->comment), STR_ARG(s));
+	else
+		made = arena_strndup(l->arena, s.len ? s.ptr : "", s.len);
+	if (!made)
+		return arena_fail(l->arena, l->file, err);
+	l->comment = str_of(made);
+	return ERR_OK;
+}
+
+static enum err_code skip_comment(struct alloy_lexer *l, struct err *err)
+{
+	const char *begin = l->at + 2, *stop;
+	bool is_line = l->at[1] == '/';
+	enum err_code rc = ERR_OK;
+
+	l->at = begin;
+	while (l->at < l->end) {
+		stop = memchr(l->at, '\n', (size_t)(l->end - l->at));
+		stop = stop ? stop : l->end;
+		if (!is_line) {
+			const char *close = memmem(l->at, (size_t)(stop - l->at), "*/", 2);
+
+			if (close) {
+				rc = keep_comment(l, (struct str){ l->at, (size_t)(close - l->at) }, err);
+				l->at = close + 2;
+				return rc;
+			}
+		}
+		if ((rc = keep_comment(l, (struct str){ l->at, (size_t)(stop - l->at) }, err)))
+			return rc;
+		l->at = stop;
+		if (is_line)
+			return ERR_OK;
+		if (l->at < l->end)
+			new_line(l);
+	}
+	return is_line ? ERR_OK : wrong(l, l->at, err, "a comment is not closed");
+}
+
+/* ---- strings ---- */
+
+/* Digits of an escape; false: they are no such number. */
+static bool read_digits(const char **p, const char *end, unsigned n, unsigned base, uint32_t *out)
+{
+	uint32_t v = 0;
+
+	for (; n; n--, ++*p) {
+		unsigned c = *p < end ? (unsigned char)**p : 0;
+		unsigned d = c >= '0' && c <= '9'          ? c - '0' :
+			(c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 :
+													 99;
+
+		if (d >= base)
+			return false;
+		v = v * base + d;
+	}
+	*out = v;
+	return true;
+}
+
+/* p stands behind the backslash. */
+static bool read_escape(const char **p, const char *end, struct buf *out)
+{
+	static const char letters[] = "abfnrtv\\\"'", values[] = "\a\b\f\n\r\t\v\\\"'";
+	const char *letter = *p < end && **p ? strchr(letters, **p) : NULL;
+	uint32_t v;
+
+	if (letter) {
+		buf_add_char(out, values[letter - letters]);
+		++*p;
+		return true;
+	}
+	if (*p < end && (**p == 'x' || **p == 'u' || **p == 'U')) {
+		char kind = *(*p)++;
+
+		if (!read_digits(p, end, kind == 'x' ? 2 : kind == 'u' ? 4 : 8, 16, &v))
+			return false;
+		if (kind == 'x')
+			buf_add_char(out, (char)v);
+		else if (v > 0x10ffff || (v >= 0xd800 && v < 0xe000))
+			return false;
+		else
+			buf_add_utf8(out, v);
+		return true;
+	}
+	if (!read_digits(p, end, 3, 8, &v) || v > 255)
+		return false;
+	buf_add_char(out, (char)v);
+	return true;
+}
+
+static enum err_code read_string(struct alloy_lexer *l, struct alloy_token *t, struct err *err)
+{
+	struct buf value = { 0 };
+	enum err_code rc = ERR_OK;
+	const char *p = l->at + 1;
+
+	while (!rc && p < l->end && *p != '"' && *p != '\n') {
+		if (*p != '\\')
+			buf_add_char(&value, *p++);
+		else if (p++, !read_escape(&p, l->end, &value))
+			rc = wrong(l, l->at, err, "a string has a wrong escape");
+	}
+	if (!rc && (p == l->end || *p != '"'))
+		rc = wrong(l, l->at, err, "a string is not closed");
+	if (!rc) {
+		t->text = str_dup(l->arena, buf_str(&value));
+		if (buf_failed(&value) || !t->text.ptr)
+			rc = arena_fail(l->arena, l->file, err);
+		else if (!str_is_utf8(t->text))
+			rc = wrong(l, l->at, err, "a string is not UTF-8");
+		l->at = p + 1;
+	}
+	buf_release(&value);
+	return rc;
+}
+
+static enum err_code read_raw_string(struct alloy_lexer *l, struct alloy_token *t, struct err *err)
+{
+	const char *begin = l->at + 1;
+	const char *close = memchr(begin, '`', (size_t)(l->end - begin));
+
+	if (!close)
+		return wrong(l, l->at, err, "a string is not closed");
+	t->text = (struct str){ begin, (size_t)(close - begin) };
+	while (l->at < close)
+		if (*l->at == '\n')
+			new_line(l);
+		else
+			l->at++;
+	l->at = close + 1;
+	return ERR_OK;
+}
+
+/* ---- tokens ---- */
+
+static void read_number(struct alloy_lexer *l)
+{
+	while (l->at < l->end &&
+		(is_name_part(*l->at) || *l->at == '.' ||
+			((*l->at == '-' || *l->at == '+') && (l->at[-1] | 0x20) == 'e')))
+		l->at++;
+}
+
+static enum err_code read_punctuation(struct alloy_lexer *l, struct err *err)
+{
+	static const char *const two[] = { "==", "!=", "<=", ">=", "&&", "||" };
+
+	for (size_t i = 0; l->end - l->at >= 2 && i < sizeof(two) / sizeof(two[0]); i++)
+		if (!memcmp(l->at, two[i], 2)) {
+			l->at += 2;
+			return ERR_OK;
+		}
+	if (!*l->at || !strchr("=<>+-*/%^!.,()[]{}", *l->at))
+		return wrong(l, l->at, err, "a character that the language does not have");
+	l->at++;
+	return ERR_OK;
+}
+
+static enum err_code read_token(struct alloy_lexer *l, struct alloy_token *t, struct err *err)
+{
+	enum err_code rc = ERR_OK;
+
+	if (*l->at == '"') {
+		t->kind = TOKEN_STRING;
+		rc = read_string(l, t, err);
+	} else if (*l->at == '`') {
+		t->kind = TOKEN_STRING;
+		rc = read_raw_string(l, t, err);
+	} else if (isdigit((unsigned char)*l->at)) {
+		t->kind = TOKEN_NUMBER;
+		read_number(l);
+	} else if (is_name_start(*l->at)) {
+		t->kind = TOKEN_NAME;
+		while (l->at < l->end && is_name_part(*l->at))
+			l->at++;
+	} else {
+		t->kind = TOKEN_PUNCTUATION;
+		rc = read_punctuation(l, err);
+	}
+	t->end = l->at;
+	if (t->kind != TOKEN_STRING)
+		t->text = (struct str){ t->begin, (size_t)(t->end - t->begin) };
+	return rc;
+}
+
+enum err_code alloy_next(struct alloy_lexer *l, struct alloy_token *out, struct err *err)
+{
+	bool newline = false;
+	enum err_code rc;
+
+	while (l->at < l->end) {
+		if (*l->at == '\n') {
+			newline = true;
+			new_line(l);
+		} else if (*l->at == ' ' || *l->at == '\t' || *l->at == '\r') {
+			l->at++;
+		} else if (l->end - l->at >= 2 && l->at[0] == '/' && (l->at[1] == '/' || l->at[1] == '*')) {
+			if ((rc = skip_comment(l, err)))
+				return rc;
+		} else {
+			break;
+		}
+	}
+	*out = (struct alloy_token){ .line = l->line,
+		.column = (uint32_t)(l->at - l->line_begin) + 1,
+		.begin = l->at,
+		.end = l->at };
+	if (newline) {
+		out->kind = TOKEN_NEWLINE;
+		return ERR_OK;
+	}
+	return l->at < l->end ? read_token(l, out, err) : ERR_OK;
+}

@@ -1,0 +1,368 @@
+#include "discovery/kubernetes/entries.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/map.h"
+
+#define PAGE_MAX 256u /* entries */
+#define PAGE_MIN 64u /* a page with fewer is joined with its neighbour, if both fit */
+#define ENTRIES_TEXT "Kubernetes discovery"
+
+struct kube_page {
+	struct kube_entry *v[PAGE_MAX];
+	size_t n;
+	struct groups *set; /* all its groups; NULL: something changed */
+};
+
+/* ---- what entries looked up ---- */
+
+static void link_in(struct kube_entries *t, struct kube_link *l)
+{
+	struct kube_link **slot = &t->slots[hash_u64(l->dep) & (t->slots_n - 1)];
+
+	l->next = *slot;
+	l->at = slot;
+	if (l->next)
+		l->next->at = &l->next;
+	*slot = l;
+}
+
+static void unlink_all(struct kube_entries *t, struct kube_entry *e)
+{
+	struct kube_link *l;
+
+	for (size_t i = 0; i < e->links_n; i++) {
+		l = &e->links[i];
+		*l->at = l->next;
+		if (l->next)
+			l->next->at = l->at;
+	}
+	t->links_n -= e->links_n;
+	free(e->links);
+	e->links = NULL;
+	e->links_n = 0;
+}
+
+static void link_page(struct kube_entries *t, const struct kube_page *p)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->v[i]->links_n; k++)
+			link_in(t, &p->v[i]->links[k]);
+}
+
+/* Room for n more. */
+static bool grow_slots(struct kube_entries *t, size_t n)
+{
+	size_t slots_n = t->slots_n ? t->slots_n : 64;
+	struct kube_link **slots;
+
+	while (slots_n < t->links_n + n)
+		slots_n *= 2;
+	if (slots_n == t->slots_n)
+		return true;
+	if (!(slots = calloc(slots_n, sizeof(struct kube_link *))))
+		return false;
+	free(t->slots);
+	t->slots = slots;
+	t->slots_n = slots_n;
+	for (size_t i = 0; i < t->pages_n; i++)
+		link_page(t, t->pages[i]);
+	return true;
+}
+
+/* ---- pages ---- */
+
+static struct str key_of(const struct kube_entry *e)
+{
+	return (struct str){ e->key, e->key_len };
+}
+
+static void page_changed(struct kube_page *p)
+{
+	groups_unref(p->set);
+	p->set = NULL;
+}
+
+static void page_free(struct kube_page *p)
+{
+	page_changed(p);
+	free(p);
+}
+
+/* The last page that begins at or before the key, or the first. */
+static size_t page_of(const struct kube_entries *t, struct str key)
+{
+	size_t lo = 0, hi = t->pages_n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (str_cmp(key_of(t->pages[mid]->v[0]), key) <= 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo ? lo - 1 : 0;
+}
+
+static size_t place_of(const struct kube_page *p, struct str key)
+{
+	size_t lo = 0, hi = p->n, mid;
+
+	while (lo < hi) {
+		mid = lo + (hi - lo) / 2;
+		if (str_cmp(key_of(p->v[mid]), key) < 0)
+			lo = mid + 1;
+		else
+			hi = mid;
+	}
+	return lo;
+}
+
+static struct kube_page *page_insert(struct kube_entries *t, size_t i)
+{
+	struct kube_page *p;
+
+	if (!array_room(&t->pages, t->pages_n, 1, &t->pages_cap) || !(p = calloc(1, sizeof(*p))))
+		return NULL;
+	memmove(t->pages + i + 1, t->pages + i, (t->pages_n++ - i) * sizeof(struct kube_page *));
+	t->pages[i] = p;
+	return p;
+}
+
+static void page_remove(struct kube_entries *t, size_t i)
+{
+	page_free(t->pages[i]);
+	memmove(t->pages + i, t->pages + i + 1, (--t->pages_n - i) * sizeof(struct kube_page *));
+}
+
+/* Makes room in a page that is full. Entries that come in order fill pages; others halve them. */
+static bool split(struct kube_entries *t, size_t i, size_t at)
+{
+	struct kube_page *full = t->pages[i], *p = page_insert(t, i + 1);
+	size_t keep = at == PAGE_MAX && i + 2 == t->pages_n ? PAGE_MAX : PAGE_MAX / 2;
+
+	if (!p)
+		return false;
+	page_changed(full);
+	p->n = full->n - keep;
+	memcpy(p->v, full->v + keep, p->n * sizeof(struct kube_entry *));
+	full->n = keep;
+	return true;
+}
+
+static void insert(struct kube_page *p, size_t at, struct kube_entry *e)
+{
+	assert(p->n < PAGE_MAX);
+	page_changed(p);
+	memmove(p->v + at + 1, p->v + at, (p->n++ - at) * sizeof(struct kube_entry *));
+	p->v[at] = e;
+}
+
+/* ---- entries ---- */
+
+static void entry_free(struct kube_entries *t, struct kube_entry *e)
+{
+	unlink_all(t, e);
+	groups_unref(e->set);
+	free(e->key);
+	free(e);
+}
+
+static struct kube_entry *entry_new(struct str key, uint32_t ns)
+{
+	struct kube_entry *e = calloc(1, sizeof(*e));
+
+	if (e && !(e->key = malloc(key.len + 1))) {
+		free(e);
+		return NULL;
+	}
+	if (e) {
+		memcpy(e->key, key.ptr, key.len);
+		e->key[key.len] = '\0';
+		e->key_len = key.len;
+		e->ns = ns;
+	}
+	return e;
+}
+
+static void mark(struct kube_entries *t, struct kube_entry *e)
+{
+	if (e->marked)
+		return;
+	e->marked = true;
+	e->next = NULL;
+	*t->marked_end = e;
+	t->marked_end = &e->next;
+}
+
+bool kube_entries_mark(struct kube_entries *t, struct str key, uint32_t ns)
+{
+	size_t i = page_of(t, key), at;
+	struct kube_entry *e;
+
+	if (!t->pages_n && !page_insert(t, 0))
+		return false;
+	at = place_of(t->pages[i], key);
+	if (at < t->pages[i]->n && str_eq(key_of(t->pages[i]->v[at]), key)) {
+		mark(t, t->pages[i]->v[at]);
+		return true;
+	}
+	if (!(e = entry_new(key, ns)))
+		goto fail;
+	if (t->pages[i]->n == PAGE_MAX) {
+		if (!split(t, i, at))
+			goto fail;
+		if (at > t->pages[i]->n || t->pages[i]->n == PAGE_MAX)
+			at -= t->pages[i++]->n;
+	}
+	insert(t->pages[i], at, e);
+	t->n++;
+	mark(t, e);
+	return true;
+fail:
+	free(e ? e->key : NULL);
+	free(e);
+	if (!t->pages[0]->n)
+		page_remove(t, 0);
+	return false;
+}
+
+void kube_entries_mark_all(struct kube_entries *t)
+{
+	for (size_t i = 0; i < t->pages_n; i++)
+		for (size_t k = 0; k < t->pages[i]->n; k++)
+			mark(t, t->pages[i]->v[k]);
+}
+
+void kube_entries_mark_those_of(struct kube_entries *t, uint64_t dep)
+{
+	if (!t->slots_n)
+		return;
+	for (struct kube_link *l = t->slots[hash_u64(dep) & (t->slots_n - 1)]; l; l = l->next)
+		if (l->dep == dep)
+			mark(t, l->entry);
+}
+
+struct kube_entry *kube_entries_take(struct kube_entries *t)
+{
+	struct kube_entry *e = t->marked;
+
+	if (!e)
+		return NULL;
+	if (!(t->marked = e->next))
+		t->marked_end = &t->marked;
+	e->marked = false;
+	return e;
+}
+
+enum err_code kube_entries_give(struct kube_entries *t, struct kube_entry *e, struct groups *set,
+	const uint64_t *deps, size_t n, struct err *err)
+{
+	struct kube_link *links = n ? calloc(n, sizeof(*links)) : NULL;
+
+	if ((n && !links) || !grow_slots(t, n)) {
+		free(links);
+		groups_unref(set);
+		return err_nomem(err, ENTRIES_TEXT);
+	}
+	unlink_all(t, e);
+	for (size_t i = 0; i < n; i++) {
+		links[i] = (struct kube_link){ .dep = deps[i], .entry = e };
+		link_in(t, &links[i]);
+	}
+	e->links = links;
+	e->links_n = n;
+	t->links_n += n;
+	if (e->set && groups_eq(e->set, set)) { /* keeps the old one: what is made of it stays */
+		groups_unref(set);
+		return ERR_OK;
+	}
+	groups_unref(e->set);
+	e->set = set;
+	page_changed(t->pages[page_of(t, key_of(e))]);
+	return ERR_OK;
+}
+
+/* Joins page i with the next one, if they are small. */
+static void join_small(struct kube_entries *t, size_t i)
+{
+	struct kube_page *p, *next;
+
+	if (i + 1 >= t->pages_n)
+		return;
+	p = t->pages[i];
+	next = t->pages[i + 1];
+	if ((p->n >= PAGE_MIN && next->n >= PAGE_MIN) || p->n + next->n > PAGE_MAX / 4 * 3)
+		return;
+	page_changed(p);
+	memcpy(p->v + p->n, next->v, next->n * sizeof(struct kube_entry *));
+	p->n += next->n;
+	page_remove(t, i + 1);
+}
+
+void kube_entries_remove(struct kube_entries *t, struct kube_entry *e)
+{
+	size_t i = page_of(t, key_of(e)), at = place_of(t->pages[i], key_of(e));
+	struct kube_page *p = t->pages[i];
+
+	assert(!e->marked && p->v[at] == e);
+	page_changed(p);
+	memmove(p->v + at, p->v + at + 1, (--p->n - at) * sizeof(struct kube_entry *));
+	t->n--;
+	entry_free(t, e);
+	if (!p->n) {
+		page_remove(t, i);
+		return;
+	}
+	join_small(t, i);
+	if (i)
+		join_small(t, i - 1);
+}
+
+/* ---- all of them ---- */
+
+void kube_entries_init(struct kube_entries *t)
+{
+	*t = (struct kube_entries){ .pages = NULL };
+	t->marked_end = &t->marked;
+}
+
+void kube_entries_release(struct kube_entries *t)
+{
+	for (size_t i = 0; i < t->pages_n; i++) {
+		for (size_t k = 0; k < t->pages[i]->n; k++)
+			entry_free(t, t->pages[i]->v[k]);
+		page_free(t->pages[i]);
+	}
+	free(t->pages);
+	free(t->slots);
+	kube_entries_init(t);
+}
+
+static enum err_code join_page(struct kube_page *p, struct err *err)
+{
+	struct groups *sets[PAGE_MAX];
+
+	for (size_t i = 0; i < p->n; i++)
+		sets[i] = p->v[i]->set;
+	return groups_bundle(sets, p->n, &p->set, err);
+}
+
+enum err_code kube_entries_join(struct kube_entries *t, struct groups **out, struct err *err)
+{
+	struct groups **sets = calloc(t->pages_n ? t->pages_n : 1, sizeof(struct groups *));
+	enum err_code rc = sets ? ERR_OK : err_nomem(err, ENTRIES_TEXT);
+
+	for (size_t i = 0; i < t->pages_n && !rc; i++) {
+		if (!t->pages[i]->set)
+			rc = join_page(t->pages[i], err);
+		if (!rc)
+			sets[i] = t->pages[i]->set;
+	}
+	if (!rc)
+		rc = groups_bundle(sets, t->pages_n, out, err);
+	free(sets);
+	return rc;
+}

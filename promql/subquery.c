@@ -1,0 +1,327 @@
+#include "promql/subquery.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/map.h"
+#include "promql/eval.h"
+#include "promql/plan.h"
+#include "promql/reader.h"
+
+#define DROP_POINTS 64 /* fewer that are too old stay where they are */
+
+/* What the expression gave for one set of labels. */
+struct answers {
+	struct labels metric;
+	int64_t *ts;
+	double *values;
+	size_t n, cap;
+	size_t old; /* so many of the first are before all windows to come */
+};
+
+/* One subquery of the query. */
+struct subquery_cache {
+	struct subquery_cache *next;
+	const struct expr *expr, *scope;
+	int64_t first_ns, last_ns; /* evaluated at, by its step; first > last: not yet */
+	struct answers *v;
+	size_t n, cap;
+	struct map map;
+};
+
+/* ---- times ---- */
+
+/* The last multiple of the step at or before t. */
+static int64_t multiple_until(int64_t t, int64_t step)
+{
+	int64_t rest = t % step;
+
+	return t - (rest < 0 ? rest + step : rest);
+}
+
+static int64_t step_of(const struct eval *ev, const struct subquery *s)
+{
+	return s->step_ns ? s->step_ns : ev->subquery_step_ns;
+}
+
+/* So that a step more, or the distance of two, does not overflow. */
+static int64_t within(int64_t t)
+{
+	return t >= TIME_MAX_NS ? TIME_MAX_NS - 1 : t <= -TIME_MAX_NS ? 1 - TIME_MAX_NS : t;
+}
+
+/* (min, max] of an evaluation at t. */
+static struct time_window window_of(const struct eval *ev, const struct subquery *s, int64_t t)
+{
+	int64_t max = within(eval_shifted(ev, &s->shift, t));
+
+	return (struct time_window){ .min_ns = within(max - s->range_ns), .max_ns = max };
+}
+
+enum err_code subquery_scope(
+	struct eval *ev, const struct expr *e, struct eval *out, struct err *err)
+{
+	const struct subquery *s = &e->subquery;
+	int64_t step = step_of(ev, s), first = ev->t_ns, last = ev->t_ns;
+	uint64_t each = ((uint64_t)s->range_ns - 1) / (uint64_t)step + 1, all;
+
+	assert(step > 0);
+	if (each > SUBQUERY_STEPS_MAX)
+		return eval_fault(ev, e, err, ERR_LIMIT,
+			"the subquery has %llu steps, limit %u; a longer step has fewer",
+			(unsigned long long)each, SUBQUERY_STEPS_MAX);
+	if (ev->mode == EVAL_RANGE) {
+		first = ev->first_ns;
+		last = ev->last_ns;
+	}
+	*out = *ev;
+	out->mode = EVAL_RANGE;
+	out->scope = e;
+	out->step_ns = step;
+	out->first_ns = multiple_until(window_of(ev, s, first).min_ns, step) + step;
+	out->last_ns = multiple_until(window_of(ev, s, last).max_ns, step);
+	if (out->last_ns < out->first_ns) /* no step is in the range */
+		out->last_ns = out->first_ns;
+	all = (uint64_t)(out->last_ns - out->first_ns) / (uint64_t)step + 1;
+	if (ev->mode != EVAL_RANGE)
+		out->steps = all;
+	else if (__builtin_mul_overflow(ev->steps, each, &out->steps) || out->steps > all)
+		out->steps = all;
+	out->t_ns = out->first_ns;
+	out->arena = ev->arena;
+	return ERR_OK;
+}
+
+/* What an evaluation of the scope added to the query. */
+static void leave_scope(struct eval *ev, const struct eval *in)
+{
+	ev->samples = in->samples;
+	ev->infos = in->infos;
+	ev->infos_n = in->infos_n;
+	ev->units = in->units;
+	ev->numbers = in->numbers;
+	ev->subqueries = in->subqueries;
+}
+
+/* ---- what was evaluated ---- */
+
+static struct subquery_cache *find_cache(struct eval *ev, const struct expr *e)
+{
+	struct subquery_cache *c = ev->subqueries;
+
+	while (c && !(c->scope == ev->scope && expr_eq(c->expr, e)))
+		c = c->next;
+	if (c || !(c = arena_new(ev->whole, struct subquery_cache)))
+		return c;
+	*c = (struct subquery_cache){
+		.next = ev->subqueries, .expr = e, .scope = ev->scope, .first_ns = 1
+	};
+	map_init(&c->map);
+	ev->subqueries = c;
+	return c;
+}
+
+void subquery_release(struct eval *ev)
+{
+	for (; ev->subqueries; ev->subqueries = ev->subqueries->next)
+		map_release(&ev->subqueries->map);
+}
+
+static bool answers_eq(const void *ctx, const void *key, uint32_t id)
+{
+	return labels_eq(
+		*(const struct labels *)key, ((const struct subquery_cache *)ctx)->v[id].metric);
+}
+
+static enum err_code nomem(struct eval *ev, struct err *err)
+{
+	return arena_fail(ev->whole, "query", err);
+}
+
+/* Points that are too old make room for new ones. */
+static bool make_room(struct arena *a, struct answers *s)
+{
+	size_t left = s->n - s->old, cap;
+	int64_t *ts;
+	double *values;
+
+	if (s->n < s->cap)
+		return true;
+	ts = s->ts;
+	values = s->values;
+	cap = s->cap;
+	if (s->old < DROP_POINTS || s->old < left) {
+		cap = left < 8 ? 16 : left * 2;
+		if (!(ts = arena_alloc_raw(a, cap, sizeof(*ts))) ||
+			!(values = arena_alloc_raw(a, cap, sizeof(*values))))
+			return false;
+	}
+	if (left) {
+		memmove(ts, s->ts + s->old, left * sizeof(*ts));
+		memmove(values, s->values + s->old, left * sizeof(*values));
+	}
+	*s = (struct answers){ s->metric, ts, values, left, cap, 0 };
+	return true;
+}
+
+static enum err_code add_answer(struct eval *ev, struct subquery_cache *c, struct labels metric,
+	int64_t t, double value, struct err *err)
+{
+	uint64_t hash = labels_hash(metric);
+	uint32_t id = map_find(&c->map, hash, answers_eq, c, &metric);
+	struct answers *s;
+
+	if (id == MAP_NONE) {
+		id = (uint32_t)c->n;
+		if (!arena_array_room(ev->whole, &c->v, c->n, 1, &c->cap))
+			return nomem(ev, err);
+		c->v[id] = (struct answers){ .metric = labels_dup(ev->whole, metric) };
+		if (metric.n && !c->v[id].metric.v)
+			return nomem(ev, err);
+		if (!map_add(&c->map, hash, id))
+			return err_nomem(err, "query");
+		c->n++;
+	}
+	s = &c->v[id];
+	if (s->n > s->old && s->ts[s->n - 1] == t)
+		return err_set(err, ERR_INVALID, "vector cannot contain metrics with the same labelset");
+	if (!make_room(ev->whole, s))
+		return nomem(ev, err);
+	s->ts[s->n] = t;
+	s->values[s->n++] = value;
+	return ERR_OK;
+}
+
+/* ---- evaluation ---- */
+
+/* The costs of profiles are asked for by name: no value of theirs is meant without it. */
+static enum err_code refuse_profiles(
+	struct eval *ev, const struct expr *e, const struct value *v, struct err *err)
+{
+	struct buf got = { 0 };
+	enum err_code rc;
+
+	value_types_print(&got, v->type);
+	rc = eval_fault(ev, e->subquery.arg, err, ERR_INVALID,
+		"a subquery is of costs, got " STR_FMT "; total(), flat() and cum() make costs of profiles",
+		STR_ARG(buf_str(&got)));
+	buf_release(&got);
+	return rc;
+}
+
+static enum err_code evaluate_at(
+	struct eval *in, const struct expr *e, struct subquery_cache *c, int64_t t, struct err *err)
+{
+	struct value v;
+	enum err_code rc;
+
+	in->t_ns = t;
+	if ((rc = eval_expr(in, e->subquery.arg, &v, err)))
+		return rc;
+	if (!(v.type & VALUE_COSTS))
+		return refuse_profiles(in, e, &v, err);
+	for (size_t i = 0; i < v.n && !rc; i++)
+		rc = add_answer(in, c, v.costs[i].metric, t, v.costs[i].value, err);
+	return rc;
+}
+
+/* Makes the cache hold all steps of (first, last). */
+static enum err_code evaluate_steps(struct eval *ev, const struct expr *e, struct subquery_cache *c,
+	int64_t first, int64_t last, struct err *err)
+{
+	struct arena step;
+	struct eval in;
+	enum err_code rc = subquery_scope(ev, c->expr, &in, err);
+
+	if (rc)
+		return rc;
+	if (c->first_ns > c->last_ns || first < c->first_ns || first > c->last_ns + in.step_ns) {
+		for (size_t i = 0; i < c->n; i++)
+			c->v[i].n = c->v[i].old = 0;
+		plan_forget_kept(ev, c->expr);
+		c->first_ns = first;
+		c->last_ns = first - in.step_ns;
+	}
+	arena_init_shared(&step, ev->budget);
+	in.arena = &step;
+	for (int64_t t = c->last_ns + in.step_ns; t <= last && !rc; t += in.step_ns) {
+		if (!(rc = evaluate_at(&in, e, c, t, err)))
+			c->last_ns = t;
+		arena_reset(&step);
+	}
+	arena_release(&step);
+	leave_scope(ev, &in);
+	return rc;
+}
+
+static int by_metric(const void *a, const void *b)
+{
+	return labels_cmp(
+		((const struct numeric_range *)a)->metric, ((const struct numeric_range *)b)->metric);
+}
+
+enum err_code subquery_read(
+	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err)
+{
+	const struct subquery *s = &e->subquery;
+	struct time_window w = window_of(ev, s, ev->t_ns);
+	int64_t step = step_of(ev, s), first = multiple_until(w.min_ns, step) + step;
+	struct subquery_cache *c = find_cache(ev, e);
+	enum err_code rc;
+
+	*out = (struct numeric_ranges){ 0 };
+	if (!c)
+		return nomem(ev, err);
+	if ((rc = evaluate_steps(ev, e, c, first, multiple_until(w.max_ns, step), err)))
+		return rc;
+	if (!(out->v = arena_array(ev->arena, struct numeric_range, c->n + 1)))
+		return eval_nomem(ev, err);
+	for (size_t i = 0; i < c->n; i++) {
+		struct answers *a = &c->v[i];
+		size_t end = a->n;
+
+		while (a->old < a->n && a->ts[a->old] < first)
+			a->old++;
+		while (end > a->old && a->ts[end - 1] > w.max_ns)
+			end--;
+		if (end > a->old)
+			out->v[out->n++] = (struct numeric_range){ .metric = a->metric,
+				.ts = a->ts + a->old,
+				.values = a->values + a->old,
+				.n = end - a->old };
+	}
+	c->first_ns = first;
+	if (out->n > 1)
+		qsort(out->v, out->n, sizeof(*out->v), by_metric);
+	return ERR_OK;
+}
+
+/* Evaluates once over nothing, so that selectors note what all steps would read. */
+enum err_code subquery_note(
+	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err)
+{
+	struct subquery_cache *c = find_cache(ev, e);
+	struct eval in;
+	struct value v;
+	enum err_code rc;
+
+	*out = (struct numeric_ranges){ 0 };
+	if (!c)
+		return nomem(ev, err);
+	if (c->expr != e) /* an equal one is evaluated for both */
+		return ERR_OK;
+	if ((rc = subquery_scope(ev, e, &in, err)))
+		return rc;
+	rc = eval_expr(&in, e->subquery.arg, &v, err);
+	leave_scope(ev, &in);
+	return rc;
+}
+
+enum err_code subquery_ranges(
+	struct eval *ev, const struct expr *e, struct numeric_ranges *out, struct err *err)
+{
+	assert(e->kind == EXPR_SUBQUERY);
+	return ev->reader->subquery(ev, e, out, err);
+}

@@ -1,0 +1,300 @@
+#include "scrape/targets/target_part.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "base/array.h"
+#include "scrape/targets/target_make.h"
+
+#define PART_BYTES_MAX ((size_t)1 << 30)
+#define TARGETS_MAX (PART_BYTES_MAX / sizeof(struct target))
+#define SHARED_BYTES_MAX ((size_t)64 << 10)
+
+struct target_shared {
+	atomic_uint refs;
+	struct arena arena;
+	struct target_texts texts;
+};
+
+struct expansion {
+	const struct target_part_options *o;
+	struct target_part *part;
+	struct target_piece piece;
+	struct target_make make;
+	size_t cap; /* of part->v */
+	size_t dropped_cap; /* of part->dropped */
+	size_t elsewhere_n; /* in part->dropped */
+};
+
+/* ---- the part ---- */
+
+static enum err_code add(struct expansion *x, const struct target *t, struct err *err)
+{
+	struct target_part *p = x->part;
+
+	assert(t->profile && t->name.len && t->url.len && t->interval_ns > 0 && t->timeout_ns > 0);
+	if (p->n >= TARGETS_MAX || !array_room(&p->v, p->n, 1, &x->cap))
+		return err_nomem(err, "targets");
+	p->v[p->n] = *t;
+	p->v[p->n++].part = p;
+	return ERR_OK;
+}
+
+static enum err_code drop(
+	struct expansion *x, const struct target_group *g, size_t i, unsigned shard, struct err *err)
+{
+	struct target_part *p = x->part;
+	struct target_dropped d = { .shard = shard };
+	bool elsewhere = shard != TARGET_NO_SHARD;
+	enum err_code rc;
+
+	x->piece.dropped++;
+	x->piece.elsewhere += elsewhere;
+	if (p->dropped_n >= x->o->dropped_max || (elsewhere && x->elsewhere_n >= x->o->elsewhere_max))
+		return ERR_OK;
+	x->elsewhere_n += elsewhere;
+	target_populate(&x->make, g->labels, g->targets[i], NULL);
+	if ((rc = labels_builder_build(&x->make.b, &d.discovered, err)))
+		return rc;
+	if (!arena_array_room(&p->arena, &p->dropped, p->dropped_n, 1, &x->dropped_cap))
+		return arena_fail(&p->arena, "targets", err);
+	p->dropped[p->dropped_n++] = d;
+	return ERR_OK;
+}
+
+/* Keeps the first error and counts the others. */
+static void set_error(struct expansion *x, const char *text)
+{
+	if (x->piece.errors++ == 0) {
+		x->part->error = str_of(arena_printf(&x->part->arena, "%s", text));
+		if (!x->part->error.ptr)
+			x->part->error = STR("");
+	}
+}
+
+struct target_count { /* profiles of one target */
+	size_t kept, dropped, wrong;
+	unsigned shard; /* of those that are another one's */
+};
+
+/*
+ * Whether another shard scrapes it. Nothing is kept of such targets: of each server's targets there
+ * are many times as many elsewhere.
+ */
+static enum err_code is_elsewhere(struct expansion *x, const struct target_group *g, size_t i,
+	const struct profile_config *p, struct target_count *n, bool *out, struct err *err)
+{
+	const struct labels_builder *b = &x->make.b;
+	enum err_code rc;
+	unsigned shard;
+	bool keep;
+
+	*out = false;
+	if (x->o->shard.total <= 1)
+		return ERR_OK;
+	target_populate(&x->make, g->labels, g->targets[i], p);
+	if ((rc = relabel_apply(&x->o->job->relabel, &x->make.b, &keep, NULL, err)) || !keep)
+		return rc;
+	shard = shard_of(labels_builder_get(b, STR("job")),
+		labels_builder_get(b, STR("__address__")), x->o->shard.total);
+	if (shard == x->o->shard.ordinal)
+		return ERR_OK;
+	n->dropped++;
+	n->shard = shard;
+	*out = true;
+	return ERR_OK;
+}
+
+static enum err_code expand_one(struct expansion *x, const struct target_group *g, size_t i,
+	const struct profile_config *p, struct target_count *n, struct err *err)
+{
+	struct target_make *m = &x->make;
+	struct target t = { .profile = p };
+	enum err_code rc;
+	bool keep, elsewhere;
+
+	if ((rc = is_elsewhere(x, g, i, p, n, &elsewhere, err)) || elsewhere)
+		return rc;
+	target_populate(m, g->labels, g->targets[i], p);
+	if ((rc = labels_builder_build(&m->b, &t.discovered, err)) ||
+		(rc = relabel_apply(&x->o->job->relabel, &m->b, &keep, NULL, err)))
+		return rc;
+	if (!keep) {
+		n->dropped++;
+		return ERR_OK;
+	}
+	if ((rc = target_finish(m, &t, err))) {
+		if (rc != ERR_INVALID)
+			return rc;
+		err_wrap(err, rc, "instance %zu in group " STR_FMT, i, STR_ARG(g->source));
+		set_error(x, err->msg);
+		n->wrong++;
+		return ERR_OK;
+	}
+	n->kept++;
+	return add(x, &t, err);
+}
+
+/* A target is dropped if all of its profiles are. */
+static enum err_code expand_target(
+	struct expansion *x, const struct target_group *g, size_t i, struct err *err)
+{
+	const struct scrape_config *job = x->o->job;
+	struct target_count n = { .shard = TARGET_NO_SHARD };
+	enum err_code rc;
+
+	for (size_t p = 0; p < job->profiles_n; p++)
+		if (job->profiles[p].enabled && (rc = expand_one(x, g, i, &job->profiles[p], &n, err)))
+			return rc;
+	x->piece.targets += n.kept > 0;
+	if (!n.dropped || n.kept || n.wrong)
+		return ERR_OK;
+	return drop(x, g, i, n.shard, err);
+}
+
+static enum err_code expand(struct expansion *x, const struct groups *groups, struct err *err)
+{
+	enum err_code rc;
+
+	for (size_t i = 0; i < groups->n; i++)
+		for (size_t k = 0; k < groups->v[i].targets_n; k++)
+			if ((rc = expand_target(x, &groups->v[i], k, err)))
+				return rc;
+	return ERR_OK;
+}
+
+static struct target_part *part_new(struct config *config, const struct scrape_config *job)
+{
+	struct target_part *p = calloc(1, sizeof(*p));
+
+	if (!p)
+		return NULL;
+	atomic_init(&p->refs, 1);
+	arena_init(&p->arena, PART_BYTES_MAX);
+	p->config = config_ref(config);
+	p->job = job;
+	p->error = p->refused = STR("");
+	return p;
+}
+
+enum err_code target_part_make(const struct target_part_options *o, struct groups *groups,
+	struct target_piece *out, struct err *err)
+{
+	struct expansion x = { .o = o };
+	struct target_part *p = part_new(o->config, o->job);
+	struct target *v;
+	enum err_code rc;
+
+	if (!p)
+		return err_nomem(err, "targets");
+	p->groups = groups_ref(groups);
+	p->shared = target_shared_ref(o->shared);
+	x.part = p;
+	target_make_init(&x.make, &p->arena, &o->shared->texts, o->job);
+	rc = expand(&x, groups, err);
+	target_make_release(&x.make);
+	*out = x.piece;
+	if (!rc && (p->n || p->dropped_n || p->error.len)) {
+		if (p->n && (v = realloc(p->v, p->n * sizeof(*v))))
+			p->v = v; /* without spare room */
+		out->part = p;
+		return ERR_OK;
+	}
+	target_part_unref(p);
+	return rc;
+}
+
+enum err_code target_part_of(const struct target *t, struct target_part **out, struct err *err)
+{
+	struct target_part *p = part_new(t->part->config, t->part->job);
+	struct target *own = calloc(1, sizeof(*own));
+
+	if (!p || !own) {
+		free(own);
+		target_part_unref(p);
+		return err_nomem(err, "targets");
+	}
+	*own = *t;
+	p->v = own;
+	p->n = 1;
+	own->part = p;
+	own->discovered = (struct labels){ 0 };
+	own->labels = labels_dup(&p->arena, t->labels);
+	own->name = labels_get(own->labels, STR(LABEL_NAME));
+	own->url = str_dup(&p->arena, t->url);
+	own->shown_url = str_dup(&p->arena, t->shown_url);
+	own->exclusive = str_dup(&p->arena, t->exclusive);
+	if (!own->labels.v || !own->url.ptr || !own->shown_url.ptr || !own->exclusive.ptr) {
+		target_part_unref(p);
+		return err_nomem(err, "targets");
+	}
+	*out = p;
+	return ERR_OK;
+}
+
+const struct target *target_ref(const struct target *t)
+{
+	target_part_ref(t->part);
+	return t;
+}
+
+void target_unref(const struct target *t)
+{
+	if (t)
+		target_part_unref(t->part);
+}
+
+struct target_part *target_part_ref(struct target_part *p)
+{
+	unsigned before = atomic_fetch_add(&p->refs, 1);
+
+	assert(before > 0);
+	return p;
+}
+
+void target_part_unref(struct target_part *p)
+{
+	if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
+		return;
+	config_unref(p->config);
+	groups_unref(p->groups);
+	target_shared_unref(p->shared);
+	free(p->v);
+	arena_release(&p->arena);
+	free(p);
+}
+
+/* ---- what parts share ---- */
+
+struct target_shared *target_shared_new(void)
+{
+	struct target_shared *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return NULL;
+	atomic_init(&s->refs, 1);
+	arena_init(&s->arena, PART_BYTES_MAX);
+	s->texts.arena = &s->arena;
+	return s;
+}
+
+struct target_shared *target_shared_ref(struct target_shared *s)
+{
+	unsigned before = atomic_fetch_add(&s->refs, 1);
+
+	assert(before > 0);
+	return s;
+}
+
+void target_shared_unref(struct target_shared *s)
+{
+	if (!s || atomic_fetch_sub(&s->refs, 1) != 1)
+		return;
+	arena_release(&s->arena);
+	free(s);
+}
+
+bool target_shared_is_full(const struct target_shared *s)
+{
+	return s->arena.used_bytes > SHARED_BYTES_MAX;
+}

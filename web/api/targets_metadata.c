@@ -1,0 +1,242 @@
+/*
+ * Metadata of targets: which types the profiles of each target have, by what is stored of it.
+ *
+ * The series of the last minutes are visited once, and each is looked up among the targets: asking
+ * for the series of one target after another would take a millisecond or more for each.
+ */
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "scrape/manager.h"
+#include "web/api/handlers.h"
+#include "web/api/metadata.h"
+#include "web/api/view.h"
+#include "web/router/envelope.h"
+
+struct described {
+	struct labels labels; /* with the profile's name */
+	const struct target_info *target;
+	struct profile_type *types;
+	size_t types_n;
+};
+
+struct describing {
+	struct view *view;
+	struct parsed *match; /* match_target; NULL: all */
+	struct type_pattern pattern; /* of `metric`; no parts: none */
+	struct str metric;
+	struct described *v; /* ascending by labels */
+	size_t n;
+};
+
+static bool is_selected(const struct describing *d, const struct target_info *t)
+{
+	const struct selector *s = d->match ? &d->match->root->selector : NULL;
+
+	for (size_t i = 0; s && i < s->matchers_n; i++)
+		if (!matcher_test_labels(&s->matchers[i], t->labels))
+			return false;
+	if (s && s->name.len) /* a target's labels have no name */
+		return false;
+	return !d->metric.len || str_eq(t->profile, d->metric) ||
+		(d->pattern.parts && str_eq(t->profile, d->pattern.name));
+}
+
+/*
+ * A target of Prometheus is a process; here it has a line for each profile, which differ in the
+ * name alone.
+ */
+static int by_process(const void *a, const void *b)
+{
+	const struct target_info *x = ((const struct described *)a)->target,
+							 *y = ((const struct described *)b)->target;
+	int order = str_cmp(x->pool, y->pool);
+
+	return order ? order : labels_cmp(x->labels, y->labels);
+}
+
+static int by_process_and_profile(const void *a, const void *b)
+{
+	int order = by_process(a, b);
+
+	return order ? order :
+				   str_cmp(((const struct described *)a)->target->profile,
+					   ((const struct described *)b)->target->profile);
+}
+
+static int by_labels(const void *a, const void *b)
+{
+	return labels_cmp(((const struct described *)a)->labels, ((const struct described *)b)->labels);
+}
+
+static void sort(struct describing *d, int (*cmp)(const void *a, const void *b))
+{
+	if (d->n)
+		qsort(d->v, d->n, sizeof(*d->v), cmp);
+}
+
+/* `limit` counts processes. */
+static void cut(struct describing *d)
+{
+	uint64_t processes = 0;
+
+	sort(d, by_process_and_profile);
+	for (size_t i = 0; i < d->n && d->view->limit; i++)
+		if ((!i || by_process(&d->v[i - 1], &d->v[i])) && ++processes > d->view->limit)
+			d->n = i;
+}
+
+static enum err_code add_name(struct described *of, struct arena *a, struct err *err)
+{
+	struct labels_builder b;
+
+	labels_builder_init(&b, a, of->target->labels);
+	labels_builder_set(&b, STR(LABEL_NAME), of->target->profile);
+	return labels_builder_build(&b, &of->labels, err);
+}
+
+static enum err_code choose_targets(
+	struct describing *d, const struct scrape_snapshot *s, struct err *err)
+{
+	struct arena *a = &d->view->in->arena;
+	enum err_code rc = ERR_OK;
+
+	if (!(d->v = arena_array(a, struct described, s->active_n + 1)))
+		return arena_fail(a, "targets", err);
+	for (size_t i = 0; i < s->active_n; i++)
+		if (is_selected(d, &s->active[i]))
+			d->v[d->n++].target = &s->active[i];
+	cut(d);
+	for (size_t i = 0; i < d->n && !rc; i++)
+		rc = add_name(&d->v[i], a, err);
+	sort(d, by_labels);
+	return rc;
+}
+
+static struct described *find(const struct describing *d, struct labels labels)
+{
+	const struct described key = { .labels = labels };
+
+	return d->n ? bsearch(&key, d->v, d->n, sizeof(*d->v), by_labels) : NULL;
+}
+
+static bool wants_series(void *ctx, struct labels labels)
+{
+	const struct described *found = find(ctx, labels);
+
+	return found && !found->types;
+}
+
+/* Strings of types are the series', which is gone after the visit. */
+static bool copy_strings(struct arena *a, struct profile_type *t)
+{
+	struct str *const strings[] = { &t->name, &t->sample_type, &t->sample_unit, &t->period_type,
+		&t->period_unit };
+
+	for (size_t i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
+		struct str *s = strings[i];
+
+		if (!(s->ptr = arena_strndup(a, s->len ? s->ptr : "", s->len)))
+			return false;
+	}
+	return true;
+}
+
+static enum err_code take_series(void *ctx, const struct db_series *s, struct err *err)
+{
+	struct describing *d = ctx;
+	struct described *found = find(d, s->labels);
+	struct arena *a = &d->view->in->arena;
+	enum err_code rc = db_series_types(d->view->q, s, a, &found->types, &found->types_n, err);
+
+	for (size_t i = 0; !rc && i < found->types_n; i++)
+		if (!copy_strings(a, &found->types[i]))
+			rc = arena_fail(a, "targets", err);
+	return rc;
+}
+
+static void print(struct http_out *out, const struct describing *d)
+{
+	struct json j;
+
+	api_begin(out, &j);
+	json_array(&j);
+	for (size_t i = 0; i < d->n; i++)
+		for (size_t k = 0; k < d->v[i].types_n; k++) {
+			if (d->pattern.parts > 1 && !type_pattern_match(&d->pattern, &d->v[i].types[k]))
+				continue;
+			json_object(&j);
+			json_key(&j, "target");
+			api_labels(&j, d->v[i].target->labels);
+			if (!d->metric.len) {
+				json_key(&j, "metric");
+				json_str(&j, d->v[i].target->profile);
+			}
+			metadata_write(&j, &d->v[i].types[k]);
+			json_object_end(&j);
+		}
+	json_array_end(&j);
+	view_end(&j, d->view, 0);
+}
+
+/* Slow ones have a profile in the window as well. */
+static int64_t window_of(const struct scrape_snapshot *s, int64_t lookback_ns)
+{
+	int64_t longest_ns = 0;
+
+	for (size_t i = 0; i < s->active_n; i++)
+		if (s->active[i].interval_ns > longest_ns)
+			longest_ns = s->active[i].interval_ns;
+	return lookback_ns + longest_ns;
+}
+
+static enum err_code describe(struct describing *d, struct web *w, struct http_out *out,
+	const struct scrape_snapshot *s, struct err *err)
+{
+	const struct db_visitor visitor = { .wanted = wants_series, .take = take_series, .ctx = d };
+	int64_t now_ns = clock_now_ns();
+	struct http_in *in = d->view->in;
+	enum err_code rc = view_open_at(
+		d->view, w, in, now_ns - window_of(s, w->o.lookback_ns), now_ns, err);
+
+	if (rc || (rc = choose_targets(d, s, err)))
+		return rc;
+	if (d->n && (rc = db_visit_series(d->view->q, DB_PROFILES, NULL, 0, &visitor, err)))
+		return rc;
+	sort(d, by_process_and_profile);
+	print(out, d);
+	return ERR_OK;
+}
+
+static enum err_code read_match(struct describing *d, struct http_in *in, struct err *err)
+{
+	struct str match = http_param(in, "match_target");
+	enum err_code rc = ERR_OK;
+
+	if (match.len)
+		rc = parse_selector(&in->arena, match, &d->match, NULL, err);
+	return rc ? err_wrap(err, rc, "invalid parameter \"match_target\"") : ERR_OK;
+}
+
+void api_targets_metadata(struct web *w, struct http_in *in, struct http_out *out)
+{
+	struct view view = { .in = in };
+	struct describing d = { .view = &view, .metric = http_param(in, "metric") };
+	struct scrape_snapshot s;
+	struct err err, why;
+	enum err_code rc = read_match(&d, in, &err);
+
+	if (d.metric.len && !type_pattern_parse(d.metric, &d.pattern))
+		d.pattern = (struct type_pattern){ 0 };
+	if (!rc && !(rc = scrape_manager_snapshot(w->o.manager, NULL, &in->arena, &s, &err))) {
+		if ((rc = describe(&d, w, out, &s, &err)) == ERR_LIMIT) {
+			why = err;
+			err_set(&err, rc, "%s: ask for less by `limit` or `match_target`", why.msg);
+		}
+		scrape_snapshot_release(&s);
+	}
+	if (rc)
+		api_fail(out, rc, &err);
+	parsed_release(d.match);
+	view_close(&view);
+}
