@@ -7,7 +7,8 @@
  * has gone would still fire in ALERTS. The stored series say by their name and `alertname` that
  * rules wrote them, but not which rule did, and several may write one name. So the stored series of
  * a name are looked at once: when each of its rules has had a turn. Those that none of them has
- * written by then are ended.
+ * written by then are ended, but not what somebody else has written since the start: a rule may
+ * share its name with scraped series (`up`).
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -100,7 +101,7 @@ static enum err_code end_one(struct rule_manager *m, const struct leftover *l, s
 	if ((rc = db_numbers(q, s, t.turn_ns - m->o.outage_tolerance_ns, t.turn_ns, &w->arena, &times,
 			 &values, &n, err)))
 		return rc;
-	if (!n || number_is_stale(values[n - 1]))
+	if (!n || number_is_stale(values[n - 1]) || times[n - 1] >= m->began_ns)
 		return ERR_OK;
 	if (t.at_ns <= times[n - 1]) /* of a group with a shorter query_offset */
 		t.at_ns = times[n - 1] + NS_PER_MS;

@@ -333,6 +333,7 @@ enum err_code rule_manager_open(
 	if (!m)
 		return err_nomem(err, "rules");
 	m->o = *o;
+	m->began_ns = clock_now_ns();
 	if (m->o.manual)
 		m->o.workers = 0;
 	else if (!m->o.workers)
@@ -365,6 +366,7 @@ void rule_manager_begin(struct rule_manager *m, struct db *db)
 	mutex_lock(&m->lock);
 	assert(!m->o.db && db);
 	m->o.db = db;
+	m->began_ns = now;
 	for (size_t i = 0; i < m->groups_n; i++)
 		m->groups[i].due_ns = group_next_turn(m->groups[i].group, now);
 	cond_broadcast(&m->changed);

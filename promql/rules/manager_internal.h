@@ -81,6 +81,7 @@ struct rule_manager {
 	struct group_state *groups;
 	size_t groups_n;
 	struct leftovers leftovers;
+	int64_t began_ns; /* since when rules could write */
 	unsigned running, readers; /* apply waits until nobody uses the groups */
 	bool paused, closing;
 	atomic_bool stop; /* ends queries */

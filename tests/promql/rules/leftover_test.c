@@ -221,6 +221,26 @@ TEST(what_began_and_ended_meanwhile)
 	close_stage(&s);
 }
 
+/* A name that rules share with what is scraped, such as `up`. */
+TEST(what_others_write_since_the_start_is_theirs)
+{
+	struct stage s;
+	int now_s;
+
+	REQUIRE(open_stage(&s));
+	put(&s, "__name__=level,job=rule", 0, 5);
+	put(&s, "__name__=up,job=gone", 5, 1);
+	put(&s, "__name__=up,job=scraped", 5, 1);
+	restart(&s, "groups:\n" GROUP("g") RECORD("up", "last_over_time(level[1h])"));
+	now_s = (int)((clock_now_ns() - s.w.t0) / NS_PER_S) + 1;
+	put(&s, "__name__=up,job=scraped", now_s, 1);
+	turn(&s, 0, now_s + 1);
+	CHECK(is_ended(&s, "__name__=up,job=gone"));
+	CHECK(!is_ended(&s, "__name__=up,job=scraped"));
+	CHECK(!is_ended(&s, "__name__=up,job=rule"));
+	close_stage(&s);
+}
+
 /* A failed evaluation says nothing about what a rule writes. */
 TEST(a_rule_that_fails_ends_nothing)
 {
