@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import test, { after, before } from "node:test";
 import { QUERY_NODE } from "./cluster_answer.mjs";
 import { api, closeBrowser, explore, flameReady, openPage, shot, startServer } from "./page.mjs";
-import { cpuProfile, levelProfile } from "./pprof.mjs";
+import { cpuProfile, levelProfile, push } from "./pprof.mjs";
 import { SYMBOLS } from "./symbols_answer.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -52,7 +52,7 @@ before(async () => {
 		flags: ["--web.enable-ingest", "--web.enable-admin-api"],
 	});
 	for (let i = 0; i < STEPS; i++)
-		for (const version of ["v1", "v2"]) await push(i, version);
+		for (const version of ["v1", "v2"]) await pushVersion(i, version);
 	await state("rules", (d) => d.groups[0]?.rules[0].state === "firing");
 	await state("targets", (d) => d.activeTargets.some((t) => t.lastError));
 	pages = await Promise.all([WIDE, PHONE].map(openWhole));
@@ -62,7 +62,7 @@ after(async () => {
 	await server?.stop();
 });
 
-async function push(i, version) {
+async function pushVersion(i, version) {
 	const profile = {
 		functions: FUNCTIONS.map((name) => ({ name, file: "/src/main.go", line: 7 })),
 		samples: [
@@ -74,9 +74,7 @@ async function push(i, version) {
 	};
 	const level = levelProfile("inuse_space", "bytes", profile);
 	for (const [name, body] of [["process_cpu", cpuProfile(profile)], ["memory", level]]) {
-		const args = new URLSearchParams({ name, job: "shop", version, instance: `${version}:1` });
-		const response = await fetch(`${server.base}api/v1/ingest?${args}`, { method: "POST", body });
-		assert.equal(response.status, 200, await response.text());
+		await push(server.base, { name, job: "shop", version, instance: `${version}:1` }, body);
 	}
 }
 

@@ -16,7 +16,7 @@ import {
 	shot,
 	startServer,
 } from "./page.mjs";
-import { cpuProfile } from "./pprof.mjs";
+import { cpuProfile, push } from "./pprof.mjs";
 
 const FRAME_MS = 8;
 /** The best round counts, because the machine may do other things. */
@@ -29,22 +29,15 @@ before(async () => {
 		files: { "e.yml": "scrape_configs: []\n" },
 		flags: ["--web.enable-ingest"],
 	});
-	await push("small", small());
-	await push("large", large());
+	await pushJob("small", small());
+	await pushJob("large", large());
 });
 after(async () => {
 	await closeBrowser();
 	await server?.stop();
 });
 
-async function push(job, profile) {
-	const args = new URLSearchParams({ name: "process_cpu", job });
-	const response = await fetch(`${server.base}api/v1/ingest?${args}`, {
-		method: "POST",
-		body: cpuProfile(profile),
-	});
-	assert.equal(response.status, 200, await response.text());
-}
+const pushJob = (job, profile) => push(server.base, { name: "process_cpu", job }, cpuProfile(profile));
 
 /** A small tree: recursion, two files, names of three languages. */
 function small() {

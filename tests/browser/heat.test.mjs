@@ -19,7 +19,7 @@ import {
 	shot,
 	startServer,
 } from "./page.mjs";
-import { cpuProfile, levelProfile } from "./pprof.mjs";
+import { cpuProfile, levelProfile, push } from "./pprof.mjs";
 
 const FRAME_MS = 8;
 /** The best round counts, because the machine may do other things. */
@@ -45,8 +45,8 @@ let server;
 before(async () => {
 	server = await startServer({ files: { "e.yml": "{}\n" }, flags: ["--web.enable-ingest"] });
 	for (let i = 0; i < COLUMNS; i++)
-		for (let p = 0; p < PODS; p++) if (p !== 0 || i !== GAP) await push("pushed", p, i, endOf(i));
-	for (let i = 0; i < COLUMNS; i++) await push("edge", 1, i, endOf(i) + (i === LATE ? 5.5 : 4.5));
+		for (let p = 0; p < PODS; p++) if (p !== 0 || i !== GAP) await pushCell("pushed", p, i, endOf(i));
+	for (let i = 0; i < COLUMNS; i++) await pushCell("edge", 1, i, endOf(i) + (i === LATE ? 5.5 : 4.5));
 });
 after(async () => {
 	await closeBrowser();
@@ -59,7 +59,7 @@ const LATE = 5;
 /** In the middle of a column. */
 const endOf = (i) => END - INTERVAL_S * (COLUMNS - i) + INTERVAL_S / 2;
 
-async function push(job, p, i, end) {
+async function pushCell(job, p, i, end) {
 	const value = cost(p, i);
 	const of = {
 		functions: [{ name: "main.main" }, { name: "main.work" }],
@@ -71,10 +71,7 @@ async function push(job, p, i, end) {
 		bodies.push(["memory", level]);
 	}
 	for (const [name, body] of bodies) {
-		const args = { name, job, pod: pod(p), time: String(end), interval: "10s" };
-		const url = `${server.base}api/v1/ingest?${new URLSearchParams(args)}`;
-		const response = await fetch(url, { method: "POST", body });
-		assert.equal(response.status, 200, await response.text());
+		await push(server.base, { name, job, pod: pod(p), time: String(end), interval: "10s" }, body);
 	}
 }
 

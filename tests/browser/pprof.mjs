@@ -1,4 +1,5 @@
-// Writes pprof profiles, for tests that push them.
+// Writes pprof profiles and pushes them.
+import assert from "node:assert/strict";
 import { gzipSync } from "node:zlib";
 
 function varint(out, v) {
@@ -122,4 +123,11 @@ export function cpuProfile({ functions, samples, time = Date.now() - 15000, of =
 	});
 	for (const s of strings) part((out) => bytes(out, 6, Buffer.from(s)));
 	return gzipSync(Buffer.concat(chunks));
+}
+
+/** Stores a profile on the server at that address; `args` are its name, its labels, `time` and `interval`. */
+export async function push(base, args, body) {
+	const url = `${base}api/v1/ingest?${new URLSearchParams(args)}`;
+	const response = await fetch(url, { method: "POST", body });
+	assert.equal(response.status, 200, await response.text());
 }

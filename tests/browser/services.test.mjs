@@ -13,7 +13,7 @@ import {
 	shot,
 	startServer,
 } from "./page.mjs";
-import { cpuProfile } from "./pprof.mjs";
+import { cpuProfile, push } from "./pprof.mjs";
 
 after(closeBrowser);
 
@@ -322,7 +322,6 @@ async function serverOf(t, hours) {
 	for (const [ago, services] of hours)
 		for (const [service, cost] of Object.entries(services)) {
 			const time = String(now - ago * HOUR + 60);
-			const args = new URLSearchParams({ name: "process_cpu", service, time, interval: "10s" });
 			const body = cpuProfile({
 				functions: [{ name: "main.main" }, { name: "main.rest" }, { name: `main.${service}Work` }],
 				samples: [
@@ -330,8 +329,7 @@ async function serverOf(t, hours) {
 					{ stack: [0, 2], value: cost * 1e9 },
 				],
 			});
-			const answer = await fetch(`${server.base}api/v1/ingest?${args}`, { method: "POST", body });
-			assert.equal(answer.status, 200, await answer.text());
+			await push(server.base, { name: "process_cpu", service, time, interval: "10s" }, body);
 		}
 	return server;
 }

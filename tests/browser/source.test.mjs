@@ -23,7 +23,7 @@ import {
 	shot,
 	startServer,
 } from "./page.mjs";
-import { cpuProfile } from "./pprof.mjs";
+import { cpuProfile, push } from "./pprof.mjs";
 
 after(closeBrowser);
 
@@ -190,7 +190,7 @@ async function startDebuginfod(t) {
 	return { url: `http://127.0.0.1:${http.address().port}`, asked };
 }
 
-async function push(base, i, value) {
+function pushBuild(base, i, value) {
 	const functions = [
 		{ name: "main", file: FILE, line: 1, at: 3 },
 		{ name: "cart", file: "/usr/src/shop/other.c", line: 1, at: 2 },
@@ -200,9 +200,8 @@ async function push(base, i, value) {
 		samples: [{ stack: [0, 1], value }, { stack: [0], value: value / 2 }],
 		binary: { path: "/usr/bin/shop", id: BUILDS[i] },
 	};
-	const args = new URLSearchParams({ name: "process_cpu", job: "shop", pod: `p${i}`, service_git_ref: `v${i}` });
-	const response = await fetch(`${base}api/v1/ingest?${args}`, { method: "POST", body: cpuProfile(profile) });
-	assert.equal(response.status, 200, await response.text());
+	const args = { name: "process_cpu", job: "shop", pod: `p${i}`, service_git_ref: `v${i}` };
+	return push(base, args, cpuProfile(profile));
 }
 
 test("code from a debuginfod server, a build of several, and a link to each line", async (t) => {
@@ -217,8 +216,8 @@ test("code from a debuginfod server, a build of several, and a link to each line
 		flags: ["--web.enable-ingest"],
 	});
 	t.after(() => server.stop());
-	await push(server.base, 0, 4e9);
-	await push(server.base, 1, 1e9);
+	await pushBuild(server.base, 0, 4e9);
+	await pushBuild(server.base, 1, 1e9);
 	const path = explore({ query: 'cpu{job="shop"}', range: "1h", src: "main" });
 	const { page, problems } = await openPage(t, server.base + path);
 	await rowsAre(page, true);

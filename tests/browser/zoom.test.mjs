@@ -19,7 +19,7 @@ import {
 	shot,
 	startServer,
 } from "./page.mjs";
-import { cpuProfile } from "./pprof.mjs";
+import { cpuProfile, push } from "./pprof.mjs";
 
 const WIDE = 1500; // functions that main calls, each with a callee
 const BIG = 900; // callees of main.big
@@ -32,22 +32,15 @@ before(async () => {
 		files: { "e.yml": "scrape_configs: []\n" },
 		flags: ["--web.enable-ingest"],
 	});
-	await push("wide", wide(1));
-	await push("second", wide(2));
+	await pushJob("wide", wide(1));
+	await pushJob("second", wide(2));
 });
 after(async () => {
 	await closeBrowser();
 	await server?.stop();
 });
 
-async function push(job, profile) {
-	const args = new URLSearchParams({ name: "process_cpu", job });
-	const response = await fetch(`${server.base}api/v1/ingest?${args}`, {
-		method: "POST",
-		body: cpuProfile(profile),
-	});
-	assert.equal(response.status, 200, await response.text());
-}
+const pushJob = (job, profile) => push(server.base, { name: "process_cpu", job }, cpuProfile(profile));
 
 /** main calls 1,500 functions of two costs, one with many callees, and one that has none. */
 function wide(factor) {
