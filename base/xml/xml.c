@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "base/quote.h"
+
 struct xml {
 	struct arena *arena;
 	struct str in;
@@ -69,30 +71,6 @@ static enum err_code read_name(struct xml *x, struct str *out)
 
 /* ---- text ---- */
 
-static size_t put_utf8(char *to, uint32_t c)
-{
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 63));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 63));
-		to[2] = (char)(0x80 | (c & 63));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | c >> 18);
-	to[1] = (char)(0x80 | (c >> 12 & 63));
-	to[2] = (char)(0x80 | (c >> 6 & 63));
-	to[3] = (char)(0x80 | (c & 63));
-	return 4;
-}
-
 /* "#38", "#x26": the character, or 0. Control characters are taken: keys may hold them. */
 static uint32_t numeric(struct str s)
 {
@@ -138,7 +116,7 @@ static enum err_code entity(struct xml *x)
 			c = (unsigned char)known[i].c;
 	if (!c)
 		return bad(x, "unknown entity");
-	x->texts_n += put_utf8(x->texts + x->texts_n, c);
+	x->texts_n += utf8_write(c, x->texts + x->texts_n);
 	x->at += name.len + 2;
 	return ERR_OK;
 }

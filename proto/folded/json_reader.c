@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/quote.h"
+
 #define NUMBER_BYTES_MAX 64u
 
 static const char *skip_white(const char *at, const char *end)
@@ -172,26 +174,6 @@ static int hex4(const char *at, const char *end)
 	return v;
 }
 
-static char *put_utf8(char *out, unsigned c)
-{
-	if (c < 0x80) {
-		*out++ = (char)c;
-	} else if (c < 0x800) {
-		*out++ = (char)(0xc0 | c >> 6);
-		*out++ = (char)(0x80 | (c & 0x3f));
-	} else if (c < 0x10000) {
-		*out++ = (char)(0xe0 | c >> 12);
-		*out++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*out++ = (char)(0x80 | (c & 0x3f));
-	} else {
-		*out++ = (char)(0xf0 | c >> 18);
-		*out++ = (char)(0x80 | (c >> 12 & 0x3f));
-		*out++ = (char)(0x80 | (c >> 6 & 0x3f));
-		*out++ = (char)(0x80 | (c & 0x3f));
-	}
-	return out;
-}
-
 /* "\u12ab" at `at`, behind its 'u'. Two surrogates are one character. */
 static const char *unicode(const char *at, const char *end, unsigned *out)
 {
@@ -241,7 +223,7 @@ enum err_code json_read_string(
 		if (at < end && *at == 'u') {
 			if (!(found = unicode(at + 1, end, &c)))
 				return json_expected(text, at, "four hex digits", err);
-			to_at = put_utf8(to_at, c);
+			to_at += utf8_write(c, to_at);
 			at = found;
 		} else {
 			found = at < end && *at ? strchr(from, *at) : NULL;

@@ -4,6 +4,7 @@
  * all checkpoints of a chunk are read first, and only the places of constants are kept.
  */
 #include "base/array.h"
+#include "base/quote.h"
 #include "proto/jfr/decoder.h"
 
 static enum err_code keep(struct jfr_chunk *c, struct jfr_class *class, uint64_t id, uint32_t at)
@@ -128,22 +129,7 @@ static enum err_code convert(struct jfr_chunk *c, const struct jfr_value *v, str
 		}
 		if (u >= 0xd800 && u < 0xe000)
 			u = 0xfffd;
-		if (u < 0x80) {
-			to[len++] = (char)u;
-			continue;
-		}
-		if (u < 0x800) {
-			to[len++] = (char)(0xc0 | u >> 6);
-		} else {
-			if (u < 0x10000) {
-				to[len++] = (char)(0xe0 | u >> 12);
-			} else {
-				to[len++] = (char)(0xf0 | u >> 18);
-				to[len++] = (char)(0x80 | (u >> 12 & 0x3f));
-			}
-			to[len++] = (char)(0x80 | (u >> 6 & 0x3f));
-		}
-		to[len++] = (char)(0x80 | (u & 0x3f));
+		len += utf8_write(u, to + len);
 	}
 	*out = (struct str){ to, len };
 	return ERR_OK;

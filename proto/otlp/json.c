@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "base/quote.h"
 #include "proto/base64.h"
 #include "proto/otlp/decoder.h"
 #include "proto/otlp/messages.h"
@@ -179,30 +180,6 @@ static bool hex_four(const char *at, const char *end, uint32_t *out)
 	return true;
 }
 
-static size_t utf8(uint32_t c, char *to)
-{
-	if (c < 0x80) {
-		to[0] = (char)c;
-		return 1;
-	}
-	if (c < 0x800) {
-		to[0] = (char)(0xc0 | c >> 6);
-		to[1] = (char)(0x80 | (c & 0x3f));
-		return 2;
-	}
-	if (c < 0x10000) {
-		to[0] = (char)(0xe0 | c >> 12);
-		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
-		to[2] = (char)(0x80 | (c & 0x3f));
-		return 3;
-	}
-	to[0] = (char)(0xf0 | c >> 18);
-	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
-	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
-	to[3] = (char)(0x80 | (c & 0x3f));
-	return 4;
-}
-
 /* What follows \u. Half of a pair alone is U+FFFD. NULL: no four hex digits. */
 static const char *unescape_u(const char *at, const char *end, char *to, size_t *n)
 {
@@ -218,7 +195,7 @@ static const char *unescape_u(const char *at, const char *end, char *to, size_t 
 	} else if (c >= 0xd800 && c < 0xe000) {
 		c = 0xfffd;
 	}
-	*n += utf8(c, to + *n);
+	*n += utf8_write(c, to + *n);
 	return at;
 }
 
