@@ -37,9 +37,10 @@ const scrape = (more, rest = '') =>
   `    source_labels = ["a"]\n  }\n}\npyroscope.write "w" {\n  external_labels = {"env" = "dev"}\n}\n${rest}`;
 
 const tests = {
-  'Prometheus: `scrape_configs`, `relabel_configs`, `static`, `file`, `http`, `dns`, `kubernetes` discovery': check(
+  'Prometheus: `scrape_configs`, `relabel_configs`, `static`, `file`, `http`, `dns`, `kubernetes`, `consul`, `docker`, `ec2`, `nomad` discovery': check(
     job('relabel_configs: [{action: labeldrop, regex: x}]\nstatic_configs: [{targets: [a:1]}]\nfile_sd_configs: [{files: [a.yml]}]\n' +
-      'http_sd_configs: [{url: "http://a"}]\ndns_sd_configs: [{names: [a]}]\nkubernetes_sd_configs: [{role: pod}]'),
+      'http_sd_configs: [{url: "http://a"}]\ndns_sd_configs: [{names: [a]}]\nkubernetes_sd_configs: [{role: pod}]\n' +
+      'consul_sd_configs: [{}]\ndocker_sd_configs: [{host: "unix:///run/docker.sock"}]\nec2_sd_configs: [{region: eu-west-1}]\nnomad_sd_configs: [{}]'),
     0, /^Checking .*\n SUCCESS: .* is valid \(syntax only\): 1 scrape config\n$/),
   'Prometheus: `metrics_path`, `honor_timestamps`, `scrape_protocols` ...': check(
     job('metrics_path: /m\nhonor_timestamps: true\nscrape_protocols: []'), 0, /(  WARNING: .* is not used here: .*\n){3} SUCCESS/),
