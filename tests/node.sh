@@ -3,7 +3,8 @@
 set -u
 out=$("$@" 2>&1)
 rc=$?
-printf '%s\n' "$out" | grep -E '^(# )?(not ok|SKIP)|^ *(not ok)|✖' || true
+printf '%s\n' "$out" | grep -E '^ *not ok|✖' || true
+printf '%s\n' "$out" | sed -nE 's/^ *ok [0-9]+ - (.*) # SKIP/SKIP \1:/p' # and why
 count() { printf '%s\n' "$out" | grep -oE "^(#|ℹ) $1 [0-9]+" | awk '{ n += $3 } END { print n + 0 }'; }
 passed=$(count pass) failed=$(($(count fail) + $(count cancelled))) skipped=$(count skipped)
 if [ "$rc" != 0 ] || [ "$failed" != 0 ]; then

@@ -187,11 +187,13 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 	@cd $(NODE_DIR) && npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
 
-# The cases of discovery against a real Kubernetes API server, and Prometheus's discovery beside it. Both are built from their
-# modules, so it is not a part of `make test`.
-.PHONY: test-kubernetes
+# Discovery against a real Kubernetes API server and a real Consul agent, and Prometheus's discovery beside it. All are built from
+# their modules, so they are not a part of `make test`.
+.PHONY: test-kubernetes test-consul
 test-kubernetes: all
 	@EPI_BUILD="$(abspath $(BUILD))" node --test tests/kubernetes/api_server.test.mjs
+test-consul: all
+	@EPI_BUILD="$(abspath $(BUILD))" node --test tests/consul/agent.test.mjs
 
 .PHONY: test-ui test-e2e test-browser test-tools test-bench test-repro test-demo
 test-ui: all

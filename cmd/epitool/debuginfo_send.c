@@ -216,8 +216,7 @@ enum err_code debuginfo_ask(const struct client_options *o, const struct debugin
 	r.path = path.ptr;
 	rc = buf_failed(&path) ? err_nomem(err, "request") : ask(o, r, &status, &answer, err);
 	root = rc ? NULL : json_loadb(answer.ptr ? answer.ptr : "", answer.len, 0, NULL);
-	json_array_foreach(json_object_get(json_object_get(root, "data"), "binaries"), i, x)
-	{
+	json_array_foreach (json_object_get(json_object_get(root, "data"), "binaries"), i, x) {
 		const char *kind = json_string_value(json_object_get(x, "kind"));
 
 		if (!kind || strcmp(kind, debuginfo_id_kind_name(id->kind)) != 0)

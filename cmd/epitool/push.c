@@ -99,8 +99,7 @@ static void tell(const char *file, const char *name, struct str answer)
 	buf_add_printable(&text, str_of(time ? time : "?"));
 	printf("%s: stored as %s at " STR_FMT ", %lld samples\n", file, name, STR_ARG(buf_str(&text)),
 		(long long)json_integer_value(json_object_get(data, "samples")));
-	json_array_foreach(json_object_get(root, "warnings"), i, line)
-	{
+	json_array_foreach (json_object_get(root, "warnings"), i, line) {
 		buf_clear(&text);
 		buf_add_printable(&text, str_of(json_string_value(line)));
 		fprintf(stderr, "epitool: warning: %s: " STR_FMT "\n", file, STR_ARG(buf_str(&text)));

@@ -57,8 +57,7 @@ static void add_metric(struct buf *out, json_t *metric)
 	bool first = true;
 
 	buf_add_char(out, '{');
-	json_object_foreach(metric, key, value)
-	{
+	json_object_foreach (metric, key, value) {
 		buf_add_cstr(out, first ? "" : ", ");
 		buf_add_printable(out, str_of(key));
 		buf_add_char(out, '=');
@@ -83,10 +82,8 @@ static void find_labels(struct label_columns *c, json_t *result)
 	size_t i, k;
 
 	*c = (struct label_columns){ .all = true };
-	json_array_foreach(result, i, element)
-	{
-		json_object_foreach(json_object_get(element, "metric"), key, value)
-		{
+	json_array_foreach (result, i, element) {
+		json_object_foreach (json_object_get(element, "metric"), key, value) {
 			for (k = 0; k < c->n && strcmp(c->names[k], key);)
 				k++;
 			if (k < c->n)
@@ -136,8 +133,7 @@ static void show_vector(struct shown *x, json_t *result, struct str unit)
 	size_t i;
 
 	begin_labelled(x, titles, result, &labels, &t);
-	json_array_foreach(result, i, element)
-	{
+	json_array_foreach (result, i, element) {
 		cell_number(x, &t, sample_number(json_object_get(element, "value")), unit);
 		label_cells(x, &labels, json_object_get(element, "metric"), &t);
 	}
@@ -167,8 +163,7 @@ static void show_matrix(struct shown *x, json_t *result, struct str unit)
 	struct table t;
 	size_t i, k;
 
-	json_array_foreach(result, i, element)
-	{
+	json_array_foreach (result, i, element) {
 		if (i)
 			buf_add_char(x->out, '\n');
 		add_metric(x->out, json_object_get(element, "metric"));
@@ -176,8 +171,7 @@ static void show_matrix(struct shown *x, json_t *result, struct str unit)
 		table_init(&t, &x->arena);
 		table_column(&t, "time", false);
 		table_column(&t, "value", true);
-		json_array_foreach(json_object_get(element, "values"), k, sample)
-		{
+		json_array_foreach (json_object_get(element, "values"), k, sample) {
 			cell_time(x, &t, json_number_value(json_array_get(sample, 0)));
 			cell_number(x, &t, sample_number(sample), unit);
 		}
@@ -206,8 +200,7 @@ static struct str unit_of_rows(json_t *rows, int64_t total, struct str unit)
 	json_t *row;
 	size_t i;
 
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach (rows, i, row) {
 		int64_t v = json_integer_value(json_object_get(row, "flat"));
 
 		v = v ? v : json_integer_value(json_object_get(row, "cum"));
@@ -235,8 +228,7 @@ static void show_top(struct shown *x, json_t *element)
 	for (i = 0; i < sizeof(titles) / sizeof(titles[0]); i++)
 		table_column(&t, titles[i], true);
 	table_column(&t, "function", false);
-	json_array_foreach(rows, i, row)
-	{
+	json_array_foreach (rows, i, row) {
 		cell_cost(x, &t, json_integer_value(json_object_get(row, "flat")), unit, to);
 		cell_percent(x, &t, json_object_get(row, "flat_percent"));
 		cell_percent(x, &t, json_object_get(row, "sum_percent"));
@@ -252,8 +244,7 @@ static void show_tops(struct shown *x, json_t *result)
 	json_t *element;
 	size_t i;
 
-	json_array_foreach(result, i, element)
-	{
+	json_array_foreach (result, i, element) {
 		if (i)
 			buf_add_char(x->out, '\n');
 		show_top(x, element);
@@ -269,8 +260,7 @@ static void show_profiles(struct shown *x, json_t *result)
 	size_t i;
 
 	begin_labelled(x, titles, result, &labels, &t);
-	json_array_foreach(result, i, element)
-	{
+	json_array_foreach (result, i, element) {
 		cell_number(x, &t, (double)json_integer_value(json_object_get(element, "cost")),
 			unit_of(x, element));
 		cell_number(

@@ -75,7 +75,8 @@ static void each_value(const json_t *v, const char *path, value_fn fn, void *ctx
 	if (at_end(path))
 		fn(ctx, v);
 	else if (str_is(s, "*"))
-		json_array_foreach(v, i, item) each_value(item, behind(path, s), fn, ctx);
+		json_array_foreach (v, i, item)
+			each_value(item, behind(path, s), fn, ctx);
 	else
 		each_value(step(v, s), behind(path, s), fn, ctx);
 }
@@ -195,11 +196,11 @@ static bool set_members(
 	size_t i;
 
 	if (l->kind == API_MEMBERS) {
-		json_object_foreach(v, name, member) ok &= set_member(t, l, str_of(name), member, b);
+		json_object_foreach (v, name, member)
+			ok &= set_member(t, l, str_of(name), member, b);
 		return ok;
 	}
-	json_array_foreach(v, i, member)
-	{
+	json_array_foreach (v, i, member) {
 		key = json_object_get(member, "key");
 		if (json_is_string(key) && json_object_get(member, "value"))
 			ok &= set_member(t, l, (struct str){ json_string_value(key), json_string_length(key) },
@@ -279,8 +280,7 @@ static enum err_code walk(
 		return ERR_OK; /* null is Go's empty list, "" that of XML */
 	if (!json_is_array(v))
 		return err_set(err, ERR_INVALID, "the answer is no list");
-	json_array_foreach(v, i, item)
-	{
+	json_array_foreach (v, i, item) {
 		t->roots[root] = item;
 		if ((rc = walk(t, item, behind(path, s), root + 1, err)))
 			return rc;

@@ -100,6 +100,22 @@ static struct str datacenter(const struct api_target *t)
 	return json_is_string(v) ? str_of(json_string_value(v)) : STR("");
 }
 
+/* An answer leaves out a port of 0. */
+static struct str service_port(const struct api_target *t)
+{
+	struct str port = api_text(t, "entry.Service.Port");
+
+	return port.ptr && !port.len ? STR("0") : port;
+}
+
+static struct str address(const struct api_target *t)
+{
+	struct str host = api_text(t, "entry.Service.Address|entry.Node.Address");
+	struct str port = service_port(t);
+
+	return host.ptr && port.ptr ? api_address(t->arena, host, port) : (struct str){ 0 };
+}
+
 /* The worst of the checks; a check of an unknown status makes it unknown. */
 static struct str health_status(const struct api_target *t)
 {
@@ -108,8 +124,7 @@ static struct str health_status(const struct api_target *t)
 	size_t worst = 0, i, k;
 	const char *id, *status;
 
-	json_array_foreach(checks, i, check)
-	{
+	json_array_foreach (checks, i, check) {
 		id = json_string_value(json_object_get(check, "CheckID"));
 		status = json_string_value(json_object_get(check, "Status"));
 		if (id &&
@@ -135,8 +150,7 @@ static const struct api_label group_labels[] = {
 	{ "__meta_consul_service", API_MADE, NULL, NULL, service_name },
 };
 static const struct api_label labels[] = {
-	{ "__address__", API_ADDRESS, "entry.Service.Address|entry.Node.Address", "entry.Service.Port",
-		NULL },
+	{ "__address__", API_MADE, NULL, NULL, address },
 	{ "__meta_consul_address", API_VALUE, "entry.Node.Address", NULL, NULL },
 	{ "__meta_consul_health", API_MADE, NULL, NULL, health_status },
 	{ "__meta_consul_metadata_", API_MEMBERS, "entry.Node.Meta", NULL, NULL },
@@ -146,7 +160,7 @@ static const struct api_label labels[] = {
 	{ "__meta_consul_service_address", API_VALUE, "entry.Service.Address", NULL, NULL },
 	{ "__meta_consul_service_id", API_VALUE, "entry.Service.ID", NULL, NULL },
 	{ "__meta_consul_service_metadata_", API_MEMBERS, "entry.Service.Meta", NULL, NULL },
-	{ "__meta_consul_service_port", API_VALUE, "entry.Service.Port", NULL, NULL },
+	{ "__meta_consul_service_port", API_MADE, NULL, NULL, service_port },
 	{ "__meta_consul_tagged_address_", API_MEMBERS, "entry.Node.TaggedAddresses", NULL, NULL },
 	{ "__meta_consul_tags", API_JOINED_ALWAYS, "entry.Service.Tags.*", NULL, NULL },
 };
@@ -171,8 +185,9 @@ static bool has_all_tags(const json_t *tags, const struct yaml_list *wanted)
 	size_t i, k;
 
 	for (k = 0; k < wanted->n; k++) {
-		json_array_foreach(
-			tags, i, tag) if (json_is_string(tag) && str_is(v[k], json_string_value(tag))) break;
+		json_array_foreach (tags, i, tag)
+			if (json_is_string(tag) && str_is(v[k], json_string_value(tag)))
+				break;
 		if (i == json_array_size(tags))
 			return false;
 	}
@@ -190,9 +205,9 @@ static void keys(const void *config, const json_t *answer, struct api_keys *out)
 	if (!answer)
 		for (size_t i = 0; i < c->services.n; i++)
 			api_key_add(out, v[i]);
-	json_object_foreach((json_t *)(uintptr_t)answer, name,
-		tags) if ((!c->services.n || holds(&c->services, str_of(name))) &&
-		has_all_tags(tags, &c->tags)) api_key_add(out, str_of(name));
+	json_object_foreach ((json_t *)(uintptr_t)answer, name, tags)
+		if ((!c->services.n || holds(&c->services, str_of(name))) && has_all_tags(tags, &c->tags))
+			api_key_add(out, str_of(name));
 }
 
 /* ---- configuration ---- */

@@ -125,8 +125,7 @@ static const json_t *by_id(const json_t *list, const char *id)
 	const char *its;
 	size_t i;
 
-	json_array_foreach(list, i, v)
-	{
+	json_array_foreach (list, i, v) {
 		its = json_string_value(json_object_get(v, "Id"));
 		if (id && its && strcmp(id, its) == 0)
 			return v;
@@ -156,8 +155,9 @@ static const char *first_name(json_t *networks)
 	const char *name, *first = NULL;
 	json_t *v;
 
-	json_object_foreach(networks, name,
-		v) if (!json_is_null(v) && (!first || strcmp(name, first) < 0)) first = name;
+	json_object_foreach (networks, name, v)
+		if (!json_is_null(v) && (!first || strcmp(name, first) < 0))
+			first = name;
 	return first;
 }
 
@@ -168,8 +168,7 @@ static enum err_code add_ports(struct api_target *t, struct err *err)
 	enum err_code rc;
 	size_t i;
 
-	json_array_foreach(api_at(t, "container.Ports"), i, port)
-	{
+	json_array_foreach (api_at(t, "container.Ports"), i, port) {
 		public = json_object_get(port, "PublicPort");
 		t->roots[PORT] = port;
 		t->roots[PUBLIC] = json_integer_value(public) > 0 ? port : NULL;
@@ -192,8 +191,7 @@ static enum err_code expand(struct api_target *t, struct err *err)
 
 	if (!api_at(t, "container.Names.0"))
 		return ERR_OK;
-	json_object_foreach(networks, name, network)
-	{
+	json_object_foreach (networks, name, network) {
 		if (json_is_null(network) || (first && strcmp(name, first) != 0))
 			continue;
 		t->roots[NETWORK] = network;

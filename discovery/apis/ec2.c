@@ -93,8 +93,7 @@ static struct str zone_id(const struct api_target *t)
 	const json_t *v;
 	size_t i;
 
-	json_array_foreach(api_json_at(t->answers[ZONES], "availabilityZoneInfo"), i, v)
-	{
+	json_array_foreach (api_json_at(t->answers[ZONES], "availabilityZoneInfo"), i, v) {
 		const char *name = string_at(v, "zoneName"), *id = string_at(v, "zoneId");
 
 		if (zone && name && id && strcmp(zone, name) == 0)
@@ -132,8 +131,7 @@ static struct str subnets(const struct api_target *t)
 		return STR("");
 	if (!(ids = arena_array(t->arena, const char *, json_array_size(all))))
 		return (struct str){ 0 };
-	json_array_foreach(all, i, v)
-	{
+	json_array_foreach (all, i, v) {
 		id = string_at(v, "subnetId");
 		for (k = 0; id && k < n && strcmp(ids[k], id) != 0; k++)
 			;
@@ -160,8 +158,7 @@ static void add_addresses(struct addresses *out, const json_t *interface)
 	uint64_t at;
 	size_t i;
 
-	json_array_foreach(json_object_get(interface, "ipv6AddressesSet"), i, v)
-	{
+	json_array_foreach (json_object_get(interface, "ipv6AddressesSet"), i, v) {
 		if (!(ip = string_at(v, "ipv6Address")))
 			continue;
 		out->all[out->all_n++] = ip;
@@ -183,10 +180,13 @@ static bool find_addresses(const struct api_target *t, struct addresses *out)
 	*out = (struct addresses){ 0 };
 	if (!api_at(t, "instance.vpcId"))
 		return true;
-	json_array_foreach(all, i, v) n += json_array_size(json_object_get(v, "ipv6AddressesSet"));
+	json_array_foreach (all, i, v)
+		n += json_array_size(json_object_get(v, "ipv6AddressesSet"));
 	if (!(out->all = arena_array(t->arena, const char *, n)))
 		return false;
-	json_array_foreach(all, i, v) if (json_object_get(v, "subnetId")) add_addresses(out, v);
+	json_array_foreach (all, i, v)
+		if (json_object_get(v, "subnetId"))
+			add_addresses(out, v);
 	return true;
 }
 

@@ -60,12 +60,11 @@ static void keys(const void *config, const json_t *answer, struct api_keys *out)
 	const json_t *namespace, *one, *name;
 	size_t i, k;
 
-	json_array_foreach(answer, i, namespace)
-		json_array_foreach(json_object_get(namespace, "Services"), k, one)
-	{
-		name = json_object_get(one, "ServiceName");
-		api_key_add(out, (struct str){ json_string_value(name), json_string_length(name) });
-	}
+	json_array_foreach (answer, i, namespace)
+		json_array_foreach (json_object_get(namespace, "Services"), k, one) {
+			name = json_object_get(one, "ServiceName");
+			api_key_add(out, (struct str){ json_string_value(name), json_string_length(name) });
+		}
 }
 
 static enum err_code locate(

@@ -188,8 +188,7 @@ static void label_map(struct kube_group *g, struct labels_builder *b, const char
 		g->failed = true;
 		return;
 	}
-	json_object_foreach(map, key, v)
-	{
+	json_object_foreach (map, key, v) {
 		labels_builder_set(b, kube_sanitized(g, value_prefix, str_of(key)), text_of(v));
 		labels_builder_set(b, kube_sanitized(g, present_prefix, str_of(key)), STR("true"));
 	}

@@ -12,8 +12,9 @@ static struct str node_address(json_t *addresses)
 	size_t i;
 
 	for (size_t k = 0; k < sizeof(types) / sizeof(types[0]); k++)
-		json_array_foreach(addresses, i,
-			a) if (str_is(kube_text(a, "type"), types[k])) return kube_text(a, "address");
+		json_array_foreach (addresses, i, a)
+			if (str_is(kube_text(a, "type"), types[k]))
+				return kube_text(a, "address");
 	return (struct str){ NULL, 0 };
 }
 
@@ -29,8 +30,7 @@ void kube_build_node(struct kube_group *g, const json_t *node)
 	labels_builder_set(
 		&g->labels, KUBE_NAME("node_provider_id"), kube_text(node, "spec.providerID"));
 	kube_named_labels(g, &g->labels, "node", node);
-	json_array_foreach(kube_at(node, "status.conditions"), i, v)
-	{
+	json_array_foreach (kube_at(node, "status.conditions"), i, v) {
 		name = kube_sanitized(g, "node_condition_", kube_lower(g, kube_text(v, "type")));
 		labels_builder_set(&g->labels, name, kube_lower(g, kube_text(v, "status")));
 	}
@@ -40,8 +40,7 @@ void kube_build_node(struct kube_group *g, const json_t *node)
 	kube_label_begin(g, &t);
 	labels_builder_set(&t, STR("__address__"), kube_address(g, address, port));
 	labels_builder_set(&t, STR("instance"), kube_text(node, "metadata.name"));
-	json_array_foreach(addresses, i, v)
-	{
+	json_array_foreach (addresses, i, v) {
 		name = kube_sanitized(g, "node_address_", kube_text(v, "type"));
 		if (!labels_builder_get(&t, name).len)
 			labels_builder_set(&t, name, kube_text(v, "address"));
@@ -58,8 +57,7 @@ static struct str balancer_ip(struct kube_group *g, const json_t *service)
 	json_t *entrance;
 	size_t i;
 
-	json_array_foreach(kube_at(service, "status.loadBalancer.ingress"), i, entrance)
-	{
+	json_array_foreach (kube_at(service, "status.loadBalancer.ingress"), i, entrance) {
 		ip = kube_text(entrance, "ip");
 		if (!ip.len)
 			continue;
@@ -86,8 +84,7 @@ void kube_build_service(struct kube_group *g, const json_t *service)
 	g->failed |= !host.ptr;
 	kube_service_labels(g, &g->labels, service);
 	kube_namespace_metadata(g, ns);
-	json_array_foreach(kube_at(service, "spec.ports"), i, port)
-	{
+	json_array_foreach (kube_at(service, "spec.ports"), i, port) {
 		kube_number(port, "port", &number);
 		kube_label_begin(g, &t);
 		labels_builder_set(&t, STR("__address__"), kube_address(g, host, number));
@@ -130,11 +127,11 @@ static bool is_tls(const json_t *ingress, struct str host)
 	json_t *tls, *pattern;
 	size_t i, k;
 
-	json_array_foreach(kube_at(ingress, "spec.tls"), i, tls)
-		json_array_foreach(kube_at(tls, "hosts"), k,
-			pattern) if (host_matches((struct str){ json_string_value(pattern),
-										  json_string_length(pattern) },
-							 host)) return true;
+	json_array_foreach (kube_at(ingress, "spec.tls"), i, tls)
+		json_array_foreach (kube_at(tls, "hosts"), k, pattern)
+			if (host_matches(
+					(struct str){ json_string_value(pattern), json_string_length(pattern) }, host))
+				return true;
 	return false;
 }
 
@@ -164,14 +161,13 @@ void kube_build_ingress(struct kube_group *g, const json_t *ingress)
 		&g->labels, KUBE_NAME("ingress_class_name"), kube_text(ingress, "spec.ingressClassName"));
 	kube_named_labels(g, &g->labels, "ingress", ingress);
 	kube_namespace_metadata(g, ns);
-	json_array_foreach(kube_at(ingress, "spec.rules"), i, rule)
-	{
+	json_array_foreach (kube_at(ingress, "spec.rules"), i, rule) {
 		host = kube_text(rule, "host");
 		http = kube_at(rule, "http");
 		scheme = is_tls(ingress, host) ? "https" : "http";
 		if (!json_is_object(http))
 			ingress_target(g, host, scheme, STR("/"));
-		json_array_foreach(kube_at(http, "paths"), k, path)
+		json_array_foreach (kube_at(http, "paths"), k, path)
 			ingress_target(g, host, scheme, kube_text(path, "path"));
 	}
 }

@@ -14,8 +14,9 @@ static struct str pod_ready(struct kube_group *g, const json_t *pod)
 	json_t *c;
 	size_t i;
 
-	json_array_foreach(kube_at(pod, "status.conditions"), i,
-		c) if (str_is(kube_text(c, "type"), "Ready")) return kube_lower(g, kube_text(c, "status"));
+	json_array_foreach (kube_at(pod, "status.conditions"), i, c)
+		if (str_is(kube_text(c, "type"), "Ready"))
+			return kube_lower(g, kube_text(c, "status"));
 	return STR("unknown");
 }
 
@@ -25,8 +26,9 @@ static const json_t *controller_of(const json_t *object)
 	json_t *owner;
 	size_t i;
 
-	json_array_foreach(kube_at(object, "metadata.ownerReferences"), i,
-		owner) if (json_is_true(kube_at(owner, "controller"))) return owner;
+	json_array_foreach (kube_at(object, "metadata.ownerReferences"), i, owner)
+		if (json_is_true(kube_at(owner, "controller")))
+			return owner;
 	return NULL;
 }
 
@@ -99,9 +101,10 @@ static struct str container_id(const json_t *pod, struct str name, bool init)
 	json_t *s;
 	size_t i;
 
-	json_array_foreach(
-		kube_at(pod, init ? "status.initContainerStatuses" : "status.containerStatuses"), i,
-		s) if (str_eq(kube_text(s, "name"), name)) return kube_text(s, "containerID");
+	json_array_foreach (
+		kube_at(pod, init ? "status.initContainerStatuses" : "status.containerStatuses"), i, s)
+		if (str_eq(kube_text(s, "name"), name))
+			return kube_text(s, "containerID");
 	return STR("");
 }
 
@@ -170,7 +173,8 @@ void kube_build_pod(struct kube_group *g, const json_t *pod)
 		ports = kube_at(container, "ports");
 		if (!json_array_size(ports))
 			pod_target(g, pod, container, init, NULL);
-		json_array_foreach(ports, i, port) pod_target(g, pod, container, init, port);
+		json_array_foreach (ports, i, port)
+			pod_target(g, pod, container, init, port);
 	}
 }
 
@@ -250,8 +254,7 @@ static void backing_labels(struct kube_group *g, struct backing *b, struct label
 		return;
 	c = containers_of(pod);
 	while ((container = containers_next(&c, &init)))
-		json_array_foreach(kube_at(container, "ports"), i, port)
-		{
+		json_array_foreach (kube_at(container, "ports"), i, port) {
 			kube_number(port, "containerPort", &n);
 			if (n != *number)
 				continue;
@@ -289,8 +292,7 @@ static void uncovered_ports(struct kube_group *g, const struct seen_pod *s)
 	if (!ip.len)
 		return;
 	while ((container = containers_next(&c, &init)))
-		json_array_foreach(kube_at(container, "ports"), i, port)
-		{
+		json_array_foreach (kube_at(container, "ports"), i, port) {
 			kube_number(port, "containerPort", &number);
 			if (is_covered(s, number))
 				continue;
@@ -375,16 +377,15 @@ void kube_build_endpoints(struct kube_group *g, const json_t *endpoints)
 	service_of(g, ns, kube_text(endpoints, "metadata.name"));
 	kube_named_labels(g, &g->labels, "endpoints", endpoints);
 	kube_namespace_metadata(g, ns);
-	json_array_foreach(kube_at(endpoints, "subsets"), i, subset)
-		json_array_foreach(kube_at(subset, "ports"), k, port)
-	{
-		if (g->failed)
-			break;
-		json_array_foreach(kube_at(subset, "addresses"), m, address)
-			endpoint_target(g, &b, address, port, true);
-		json_array_foreach(kube_at(subset, "notReadyAddresses"), m, address)
-			endpoint_target(g, &b, address, port, false);
-	}
+	json_array_foreach (kube_at(endpoints, "subsets"), i, subset)
+		json_array_foreach (kube_at(subset, "ports"), k, port) {
+			if (g->failed)
+				break;
+			json_array_foreach (kube_at(subset, "addresses"), m, address)
+				endpoint_target(g, &b, address, port, true);
+			json_array_foreach (kube_at(subset, "notReadyAddresses"), m, address)
+				endpoint_target(g, &b, address, port, false);
+		}
 	backing_end(g, &b);
 }
 
@@ -401,8 +402,7 @@ static void topology_labels(struct kube_group *g, struct labels_builder *t, json
 	const char *key;
 	json_t *v;
 
-	json_object_foreach(map, key, v)
-	{
+	json_object_foreach (map, key, v) {
 		labels_builder_set(t, kube_sanitized(g, "endpointslice_endpoint_topology_", str_of(key)),
 			(struct str){ json_string_value(v), json_string_length(v) });
 		labels_builder_set(t,
@@ -480,14 +480,14 @@ void kube_build_endpointslice(struct kube_group *g, const json_t *slice)
 	if (is_second_family(service, slice))
 		return;
 	backing_begin(&b);
-	json_array_foreach(kube_at(slice, "endpoints"), i, endpoint)
-		json_array_foreach(kube_at(slice, "ports"), k, port)
-	{
-		if (g->failed)
-			break;
-		json_array_foreach(kube_at(endpoint, "addresses"), m, address) slice_target(g, &b,
-			(struct str){ json_string_value(address), json_string_length(address) }, endpoint,
-			port);
-	}
+	json_array_foreach (kube_at(slice, "endpoints"), i, endpoint)
+		json_array_foreach (kube_at(slice, "ports"), k, port) {
+			if (g->failed)
+				break;
+			json_array_foreach (kube_at(endpoint, "addresses"), m, address)
+				slice_target(g, &b,
+					(struct str){ json_string_value(address), json_string_length(address) },
+					endpoint, port);
+		}
 	backing_end(g, &b);
 }

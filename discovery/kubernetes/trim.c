@@ -148,7 +148,9 @@ static void trim(const struct keep *table, json_t *v)
 	size_t i;
 	void *next;
 
-	json_array_foreach(v, i, inner) if (json_is_object(inner)) trim(table, inner);
+	json_array_foreach (v, i, inner)
+		if (json_is_object(inner))
+			trim(table, inner);
 	json_object_foreach_safe(v, next, name, inner)
 	{
 		k = find(table, name);
@@ -167,7 +169,9 @@ static void share(const struct keep *table, json_t *v, struct kube_values *value
 	size_t i;
 	void *next;
 
-	json_array_foreach(v, i, inner) if (json_is_object(inner)) share(table, inner, values);
+	json_array_foreach (v, i, inner)
+		if (json_is_object(inner))
+			share(table, inner, values);
 	json_object_foreach_safe(v, next, name, inner)
 	{
 		k = find(table, name);

@@ -24,11 +24,11 @@ static uint64_t hash_of(const json_t *v, unsigned depth)
 	case JSON_INTEGER:
 		return hash_u64(h ^ (uint64_t)json_integer_value(v));
 	case JSON_ARRAY:
-		json_array_foreach(v, i, inner) h = hash_u64(h ^ hash_of(inner, depth + 1));
+		json_array_foreach (v, i, inner)
+			h = hash_u64(h ^ hash_of(inner, depth + 1));
 		return h;
 	case JSON_OBJECT:
-		json_object_foreach((json_t *)(uintptr_t)v, name, member_value)
-		{
+		json_object_foreach ((json_t *)(uintptr_t)v, name, member_value) {
 			member = hash_bytes(name, strlen(name), depth);
 			h += hash_u64(member ^ hash_of(member_value, depth + 1)) | 1;
 		}

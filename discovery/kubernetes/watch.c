@@ -231,10 +231,12 @@ static void take_list(struct kube_watch *w)
 	w->objects = fresh;
 	w->synced = true;
 	w->full_list = false;
-	json_object_foreach(fresh, key, v) if (json_object_get(old, key) != v)
-		TELL(w, changed, str_of(key), v);
-	json_object_foreach(old, key, v) if (!json_object_get(fresh, key))
-		TELL(w, changed, str_of(key), NULL);
+	json_object_foreach (fresh, key, v)
+		if (json_object_get(old, key) != v)
+			TELL(w, changed, str_of(key), v);
+	json_object_foreach (old, key, v)
+		if (!json_object_get(fresh, key))
+			TELL(w, changed, str_of(key), NULL);
 	json_decref(old);
 	if (first)
 		TELL(w, synced);

@@ -218,7 +218,8 @@ static bool sort_keys(struct kube_watch *w)
 	w->order = calloc(json_object_size(w->objects) + 1, sizeof(*w->order));
 	if (!w->order)
 		return false;
-	json_object_foreach(w->objects, key, v) w->order[n++] = key;
+	json_object_foreach (w->objects, key, v)
+		w->order[n++] = key;
 	qsort(w->order, n, sizeof(*w->order), by_key);
 	return true;
 }
@@ -237,6 +238,7 @@ void kube_watch_each(const struct kube_watch *cw,
 				return;
 		return;
 	}
-	json_object_foreach(w->objects, key, v) /* out of memory: unsorted */
-		if (!fn(ctx, str_of(key), v)) return;
+	json_object_foreach (w->objects, key, v) /* out of memory: unsorted */
+		if (!fn(ctx, str_of(key), v))
+			return;
 }

@@ -468,8 +468,7 @@ static enum err_code json_labels(
 		return err_set(
 			err, ERR_INVALID, "%s: group %zu: labels is not an object", at->path, at->group);
 	labels_builder_init(&b, at->arena, (struct labels){ 0 });
-	json_object_foreach(v, key, member)
-	{
+	json_object_foreach (v, key, member) {
 		name = str_dup(at->arena, str_of(key));
 		if (!label_name_valid(name))
 			return err_set(err, ERR_INVALID, "%s: group %zu: %s is not a valid label name",
@@ -494,8 +493,7 @@ static enum err_code json_group(
 
 	if (!json_is_object(v))
 		return err_set(err, ERR_INVALID, "%s: group %zu is not an object", at->path, at->group);
-	json_object_foreach(v, key, member)
-	{
+	json_object_foreach (v, key, member) {
 		if (json_is_null(member))
 			continue;
 		if (strcmp(key, "targets") == 0)

@@ -1,72 +1,12 @@
-// consul, nomad, docker and ec2 discovery beside Prometheus's own (tests/e2e/discoverers) and Debian's prometheus: the same
-// servers are asked, and the same targets with the same labels are to come out.
+// consul, nomad, docker and ec2 discovery beside Prometheus's own and Debian's prometheus.
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { api, debian, freePort, request, root, scratch, start, startPrometheus, startServer, until } from './lib.mjs';
+import { debian, root, scratch, start, startPrometheus, startServer, until } from './lib.mjs';
+import { configuration, ours, pair } from './discoverers.mjs';
 import * as fakes from './api_fakes.mjs';
-
-const program = join(root, 'build/senders/discoverers/discoverers');
-
-/** Jobs, name -> {kind, entry}. Each target keeps what was found, so that no two of a job are one. */
-function configuration(jobs) {
-  const off = Object.fromEntries(['process_cpu', 'memory', 'block', 'mutex'].map((k) => [k, { enabled: false }]));
-  return JSON.stringify({
-    scrape_configs: Object.entries(jobs).map(([job_name, { kind, entry }]) => ({
-      job_name, scrape_interval: '1h', [`${kind}_sd_configs`]: [entry], profiling_config: { pprof_config: off },
-      relabel_configs: [{ action: 'labelmap', regex: '__meta_(.+)', replacement: 'found_$1' }],
-    })),
-  });
-}
-
-const text = (labels) => JSON.stringify(Object.entries(labels).filter(([k, v]) => v !== '' && (k === '__address__' || k.startsWith('__meta_'))).sort());
-
-/** job -> sorted texts of its targets, as this server has them. */
-async function ours(server) {
-  const out = {};
-  for (const x of (await api(server, 'targets')).activeTargets) (out[x.scrapePool] ??= []).push(text(x.discoveredLabels));
-  for (const list of Object.values(out)) list.sort();
-  return out;
-}
-
-/** The same of one of Prometheus's discoverers, from its last line. */
-function theirs(run) {
-  const line = run.out.trimEnd().split('\n').at(-1);
-  if (!line) return undefined;
-  return Object.values(JSON.parse(line)).flatMap((g) => (g.targets ?? []).map((x) => text({ ...g.labels, ...x }))).sort();
-}
-
-/** A server and a discoverer per job; same(n) waits until both have the same targets, of which n(job) there are. */
-async function pair(t, jobs, env = {}) {
-  execFileSync(join(root, 'tests/e2e/senders/prepare.sh'), ['discoverers'], { stdio: 'pipe' });
-  const dir = scratch(t);
-  const outside = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('AWS_')));
-  const all = { ...outside, HOME: dir, AWS_EC2_METADATA_DISABLED: 'true', ...env };
-  const runs = Object.entries(jobs).map(([name, { kind, entry }]) => {
-    const file = join(dir, `${name}.yml`);
-    writeFileSync(file, JSON.stringify(entry));
-    return [name, start(t, program, [kind, file], { env: all })];
-  });
-  const server = await startServer(t, { dir, config: configuration(jobs), env: all });
-  return {
-    server,
-    async same(counts) {
-      const state = async () => {
-        const got = await ours(server);
-        return Object.fromEntries(runs.map(([name, run]) => [name, [got[name] ?? [], theirs(run), run.err]]));
-      };
-      const good = ([got, want], n) => want && got.length === n && want.length === n && got.every((x, i) => x === want[i]);
-      try {
-        await until('the same targets', 20, async () => Object.entries(await state()).every(([name, pair]) => good(pair, counts[name])));
-      } catch {
-        for (const [name, [got, want, err]] of Object.entries(await state()))
-          assert.deepEqual({ name, n: got.length, got }, { name, n: counts[name], got: want ?? err });
-      }
-    },
-  };
-}
 
 /** An instance of a service in Consul. */
 function instance(Service, Node = {}, Checks = []) {
@@ -111,37 +51,6 @@ test('consul', { timeout: 300000 }, async (t) => {
   const asked = (re) => fake.seen.filter((x) => re.test(x)).length;
   assert.ok(asked(/^GET \/v1\/catalog\/services\?.*index=\d+&wait=120000ms/) > 0);
   assert.ok(asked(/^GET \/v1\/health\/service\/a%20b%2Fc\?/) > 0);
-});
-
-// Debian has no consul: EPI_CONSUL names one that was built or fetched elsewhere.
-test('a consul agent', { timeout: 300000, skip: !process.env.EPI_CONSUL && 'EPI_CONSUL names no program' }, async (t) => {
-  const ports = Object.fromEntries(await Promise.all(['http', 'dns', 'grpc', 'server', 'serf_lan', 'serf_wan'].map(async (k) => [k, await freePort()])));
-  const dir = scratch(t), file = join(dir, 'agent.json');
-  writeFileSync(file, JSON.stringify({ ports, datacenter: 'here', node_name: 'n-1', node_meta: { rack: 'r1' }, bind_addr: '127.0.0.1' }));
-  const agent = start(t, process.env.EPI_CONSUL, ['agent', '-dev', `-config-file=${file}`]);
-  const url = `http://127.0.0.1:${ports.http}`;
-  const put = async (path, body) => assert.equal((await request(`${url}/v1/agent/service/${path}`, { method: 'PUT', body: body && JSON.stringify(body) })).status, 200);
-  await until('a leader', 30, async () => {
-    assert.equal(agent.code, undefined, agent.out);
-    return (await request(`${url}/v1/status/leader`)).body.toString().length > 2;
-  });
-  await put('register', { ID: 'w1', Name: 'web', Tags: ['go', 'v2'], Address: '10.1.0.1', Port: 6060, Meta: { version: '1' },
-    Checks: [{ CheckID: 'c1', TTL: '1h', Status: 'warning' }] });
-  await put('register', { ID: 'w2', Name: 'web', Tags: ['v1'], Port: 6061, Check: { TTL: '1h', Status: 'passing' } });
-  await put('register', { ID: 'd', Name: 'a b', Address: 'fd00::1' });
-  const entry = { server: `127.0.0.1:${ports.http}`, refresh_interval: '1s' };
-  const both = await pair(t, { all: { kind: 'consul', entry }, web: { kind: 'consul', entry: { ...entry, services: ['web'], tags: ['go'] } },
-    healthy: { kind: 'consul', entry: { ...entry, services: ['web'], health_filter: 'not Checks.Status == "warning"' } },
-    rack: { kind: 'consul', entry: { ...entry, node_meta: { rack: 'r1' } } } });
-  await both.same({ all: 4, web: 1, healthy: 1, rack: 4 });
-  // Changes come by the queries that wait, in less than the refresh_interval of a job that asks once a minute.
-  await put('deregister/w1');
-  await put('register', { ID: 'w3', Name: 'web', Tags: ['go'], Port: 7000 });
-  await put('maintenance/d?enable=true&reason=x');
-  await both.same({ all: 4, web: 1, healthy: 2, rack: 4 });
-  assert.ok((await ours(both.server)).all.some((x) => x.includes('"maintenance"')));
-  await put('deregister/d');
-  await both.same({ all: 3, web: 1, healthy: 2, rack: 3 });
 });
 
 test('nomad', { timeout: 300000 }, async (t) => {

@@ -48,7 +48,9 @@ static enum err_code parse_labels(
 	else if (json_object_size(root) > LABELS_MAX)
 		rc = err_set(err, ERR_INVALID, "error parsing labels: more than %u", LABELS_MAX);
 	else
-		json_object_foreach(root, name, value) if ((rc = add_label(&b, name, value, err))) break;
+		json_object_foreach (root, name, value)
+			if ((rc = add_label(&b, name, value, err)))
+				break;
 	json_decref(root);
 	return rc ? rc : labels_builder_build(&b, out, err);
 }

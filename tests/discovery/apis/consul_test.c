@@ -64,6 +64,10 @@ TEST(labels)
 			"__meta_consul_health=\"passing\", __meta_consul_node=\"n1\", "
 			"__meta_consul_service_id=\"s1\", __meta_consul_service_port=\"80\", "
 			"__meta_consul_tags=\",,\"}\n" },
+		{ "{\"Node\": {\"Address\": \"10.0.0.1\"}, \"Service\": {\"ID\": \"s1\"}, \"Checks\": []}",
+			"{__address__=\"10.0.0.1:0\", __meta_consul_address=\"10.0.0.1\", "
+			"__meta_consul_health=\"passing\", __meta_consul_service_id=\"s1\", "
+			"__meta_consul_service_port=\"0\", __meta_consul_tags=\",,\"}\n" },
 	};
 	static const struct {
 		const char *checks, *want;

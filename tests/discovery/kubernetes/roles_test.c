@@ -38,8 +38,9 @@ static const json_t *get(void *ctx, enum kube_resource resource, struct str key)
 	buf_printf(&line, "%s " STR_FMT "\n", resource_names[resource], STR_ARG(key));
 	if (str_find(buf_str(&a->text), buf_str(&line)) < 0)
 		buf_add_str(&a->text, buf_str(&line));
-	json_array_foreach(json_object_get(a->others, resource_names[resource]), i,
-		o) if (str_eq(key_of(&k, o), key)) found = o;
+	json_array_foreach (json_object_get(a->others, resource_names[resource]), i, o)
+		if (str_eq(key_of(&k, o), key))
+			found = o;
 	buf_release(&line);
 	buf_release(&k);
 	return found;
@@ -54,11 +55,12 @@ static void want_labels(struct buf *out, struct arena *a, json_t *want)
 	struct err err;
 
 	labels_builder_init(&b, a, (struct labels){ 0 });
-	json_object_foreach(want, name, v) labels_builder_set(&b,
-		str_of(strcmp(name, "__address__") && strcmp(name, "instance") ?
-				arena_printf(a, KUBE_META "%s", name) :
-				name),
-		str_of(json_string_value(v)));
+	json_object_foreach (want, name, v)
+		labels_builder_set(&b,
+			str_of(strcmp(name, "__address__") && strcmp(name, "instance") ?
+					arena_printf(a, KUBE_META "%s", name) :
+					name),
+			str_of(json_string_value(v)));
 	CHECK_OK(labels_builder_build(&b, &ls, &err), &err);
 	labels_print(out, ls);
 	buf_add_char(out, '\n');
@@ -71,7 +73,8 @@ static void print_want(struct buf *out, struct arena *a, const json_t *c)
 
 	buf_printf(out, "%s\n", json_string_value(json_object_get(c, "source")));
 	want_labels(out, a, json_object_get(c, "labels"));
-	json_array_foreach(json_object_get(c, "targets"), i, t) want_labels(out, a, t);
+	json_array_foreach (json_object_get(c, "targets"), i, t)
+		want_labels(out, a, t);
 }
 
 static void print_group(struct buf *out, const struct target_group *g)
@@ -90,8 +93,9 @@ static bool attaches(const json_t *c, const char *what)
 	json_t *v;
 	size_t i;
 
-	json_array_foreach(json_object_get(c, "attach"), i,
-		v) if (strcmp(json_string_value(v), what) == 0) return true;
+	json_array_foreach (json_object_get(c, "attach"), i, v)
+		if (strcmp(json_string_value(v), what) == 0)
+			return true;
 	return false;
 }
 
@@ -113,7 +117,8 @@ static void trim_case(json_t *c)
 	kube_object_trim(kube_roles[role_of(c)].resource, json_object_get(c, "object"));
 	for (int r = 0; r < KUBE_RESOURCES; r++) {
 		list = json_object_get(json_object_get(c, "others"), resource_names[r]);
-		json_array_foreach(list, i, o) kube_object_trim((enum kube_resource)r, o);
+		json_array_foreach (list, i, o)
+			kube_object_trim((enum kube_resource)r, o);
 	}
 }
 
@@ -123,8 +128,7 @@ static void check_asks(
 	size_t n = 0, i;
 	json_t *v;
 
-	json_array_foreach(want, i, v)
-	{
+	json_array_foreach (want, i, v) {
 		struct str line = str_of(json_string_value(v));
 
 		if (str_find(buf_str(&a->text), line) < 0)
@@ -183,8 +187,7 @@ static void check_file(const char *role)
 		return;
 	}
 	CHECK(json_array_size(root) > 0);
-	json_array_foreach(root, i, c)
-	{
+	json_array_foreach (root, i, c) {
 		check_case(c);
 		trim_case(c);
 		check_case(c);

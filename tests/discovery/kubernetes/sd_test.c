@@ -94,8 +94,9 @@ enum err_code kube_watch_acquire(struct kube_clusters *c, const struct kube_acce
 		};
 		memcpy(w->namespace, ns, sizeof(ns));
 		memcpy(w->selectors, selectors, sizeof(selectors));
-		json_object_foreach(c->cluster[key->resource], name, o) if (is_of(name, ns))
-			json_object_set(w->objects, name, o);
+		json_object_foreach (c->cluster[key->resource], name, o)
+			if (is_of(name, ns))
+				json_object_set(w->objects, name, o);
 	}
 	listener->next = w->listeners;
 	w->listeners = listener;
@@ -148,7 +149,8 @@ void kube_watch_each(const struct kube_watch *w,
 	const char **names = calloc(n + 1, sizeof(*names)), *name;
 	json_t *o;
 
-	json_object_foreach(w->objects, name, o) names[i++] = name;
+	json_object_foreach (w->objects, name, o)
+		names[i++] = name;
 	qsort(names, n, sizeof(*names), name_cmp);
 	for (i = 0; i < n && fn(ctx, str_of(names[i]), json_object_get(w->objects, names[i])); i++)
 		;

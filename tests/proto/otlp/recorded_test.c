@@ -95,12 +95,10 @@ static void check_names(struct arena *a, const struct otlp_request *r, json_t *w
 	json_t *names, *n;
 	int compared = 0;
 
-	json_object_foreach(want, process, names)
-	{
+	json_object_foreach (want, process, names) {
 		int64_t by_nm = 0;
 
-		json_object_foreach(names, name, n)
-		{
+		json_object_foreach (names, name, n) {
 			int64_t inclusive, self = self_of(a, r, str_of(process), str_of(name), &inclusive);
 
 			compared++;
@@ -124,8 +122,7 @@ static void check_processes(const struct otlp_request *r, json_t *want, int64_t 
 	const char *process;
 	json_t *n;
 
-	json_object_foreach(want, process, n)
-	{
+	json_object_foreach (want, process, n) {
 		int64_t count = 0, cpu = 0;
 
 		for (uint32_t i = 0; i < r->profiles_n; i++) {
