@@ -41,7 +41,7 @@ struct window {
 	char *dir; /* the store's; a temporary copy when read-only */
 	char *mark_path; /* beside it: how much was acknowledged */
 	char *names_path; /* beside it: a second copy of small records */
-	struct store *store; /* db->lock; NULL while it is reopened */
+	struct store *store; /* db->lock, but the commit thread's while `draining`; NULL: not open */
 	unsigned pins; /* db->lock */
 	unsigned writers; /* db->lock: those of the pins that an append or a queued row has */
 	unsigned waiting; /* db->lock: queriers that gave their pin back until it is reopened */
@@ -80,6 +80,12 @@ struct window_job {
 	struct window_epoch *v; /* in the order of their beginning */
 	uint32_t n, cap;
 };
+
+/* Its store can be pinned. */
+static inline bool window_is_open_locked(const struct window *w)
+{
+	return !w->draining && w->store; /* in this order */
+}
 
 struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns); /* NULL: no memory */
 void window_free(struct db *db, struct window *w);

@@ -87,14 +87,14 @@ static struct window *take_due(struct db *db)
 	struct window *w = NULL;
 
 	mutex_lock(&db->lock);
-	if (db->windows_n && !db->closing && db->windows[0]->end_ns <= start && db->windows[0]->store &&
-		!db->windows[0]->draining) {
+	if (db->windows_n && !db->closing && db->windows[0]->end_ns <= start &&
+		window_is_open_locked(db->windows[0])) {
 		w = db->windows[0];
 		w->sealed = true;
 		w->pins++;
 		while (w->writers && !w->draining && !db->closing)
 			cond_wait(&db->changed, &db->lock);
-		if (db->closing || w->draining || !w->store) {
+		if (db->closing || !window_is_open_locked(w)) {
 			w->pins--;
 			cond_broadcast(&db->changed);
 			w = NULL;

@@ -205,18 +205,18 @@ static enum err_code take_windows(struct shot *s, struct err *err)
 	struct db *db = s->db;
 	enum err_code rc = ERR_OK;
 	struct window *w;
-	bool closed;
 
 	for (size_t i = 0; !rc; i++) {
 		mutex_lock(&db->lock);
-		if ((w = i < db->windows_n ? db->windows[i] : NULL))
+		w = i < db->windows_n ? db->windows[i] : NULL;
+		if (w && !window_is_open_locked(w))
+			rc = err_set(err, ERR_UNAVAILABLE, "store %s is being reopened", w->dir);
+		else if (w)
 			w->pins++;
-		closed = w && (!w->store || w->draining);
 		mutex_unlock(&db->lock);
-		if (!w)
+		if (!w || rc)
 			break;
-		rc = closed ? err_set(err, ERR_UNAVAILABLE, "store %s is being reopened", w->dir) :
-					  take_window(s, w, err);
+		rc = take_window(s, w, err);
 		head_unpin(db, w);
 	}
 	return rc;

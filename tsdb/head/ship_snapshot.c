@@ -23,7 +23,7 @@ static enum err_code pin(
 
 		if (w->start_ns != start_ns || w->identity != identity)
 			continue;
-		if (w->draining || !w->store) {
+		if (!window_is_open_locked(w)) {
 			rc = err_set(err, ERR_UNAVAILABLE, "store %s is being reopened", w->dir);
 			break;
 		}
