@@ -20,7 +20,7 @@
 
 #define GATHER_NS (50 * NS_PER_MS) /* changes this close together are one delivery */
 #define DELIVERY_MAX_NS NS_PER_S /* between two deliveries of a job that keeps changing */
-#define DELIVERY_TIMES 100 /* so many times as long as the last one took, if that is less */
+#define DELIVERY_TIMES 20 /* so many times as long as the last one took, if that is less */
 
 METRIC_COUNTER(updates, "epimetheus_discovery_updates_total", "Target sets delivered.", NULL);
 

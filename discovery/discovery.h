@@ -5,9 +5,9 @@
  * (discovery/sources/source.h). Jobs with equal entries share a source, and a reload keeps it. A
  * source that fails keeps its last groups.
  *
- * Changes are batched: the first one is delivered within 50 ms; later ones of the same job when 100
+ * Changes are batched: the first one is delivered within 50 ms; later ones of the same job when 20
  * times as long has passed as the delivery before took of a processor, or a second. So a job that
- * keeps changing takes a hundredth of a processor as long as its deliveries take less than 10 ms.
+ * keeps changing takes a twentieth of a processor as long as its deliveries take less than 50 ms.
  *
  * Units:     nanoseconds.
  * Errors:    ERR_INVALID at its place in the configuration file.

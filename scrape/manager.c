@@ -84,28 +84,28 @@ static void end_scraper(struct scraper *s)
 /* A walk over the targets of a set and their scrapers. */
 struct walk {
 	const struct target_set *set; /* NULL: there are none */
-	uint64_t made, not_seen; /* 0, or: only of chunks that this set made; that it has not */
+	const struct target_set *without; /* NULL, or: not of chunks that this set has too */
 	size_t chunk, at;
 	const struct target *now; /* NULL: the end */
 	void **scraper; /* of it */
 };
 
-static bool is_walked(const struct walk *w, const struct target_chunk *c)
-{
-	return (!w->made || c->made == w->made) && (!w->not_seen || c->seen != w->not_seen);
-}
-
 static void walk_next(struct walk *w)
 {
 	const struct target_list *l = w->set ? &w->set->list : NULL;
+	const struct target_chunk *c;
 
 	w->now = NULL;
-	for (; l && w->chunk < l->n; w->chunk++, w->at = 0)
-		if (is_walked(w, l->v[w->chunk]) && w->at < l->v[w->chunk]->n) {
-			w->scraper = &l->v[w->chunk]->users[w->at];
-			w->now = l->v[w->chunk]->v[w->at++];
-			return;
-		}
+	for (; l && w->chunk < l->n; w->chunk++, w->at = 0) {
+		if (w->at == 0 && w->without && target_list_has(&w->without->list, &l->v[w->chunk]))
+			continue;
+		c = l->v[w->chunk].chunk;
+		if (w->at == c->n)
+			continue;
+		w->scraper = &c->users[w->at];
+		w->now = c->v[w->at++];
+		return;
+	}
 }
 
 /* The scraper leaves the set. */
@@ -147,8 +147,10 @@ static void pool_sync(struct job_pool *p, const struct target_set *old, bool fol
 
 	mutex_assert_held(&p->manager->lock);
 	assert(p->live && p->manager->lanes_n > 0);
-	if (follows && !p->trouble)
-		a.not_seen = b.made = p->set->number;
+	if (follows && !p->trouble) {
+		a.without = p->set;
+		b.without = old;
+	}
 	p->trouble = NULL;
 	p->synced = true;
 	walk_next(&a);

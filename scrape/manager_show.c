@@ -4,6 +4,7 @@
  */
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/hidden.h"
@@ -165,7 +166,7 @@ static void show_pool(struct snapshot *s, const struct job_pool *p)
 	info->dropped = p->set->dropped_total;
 	info->elsewhere = p->set->elsewhere;
 	for (size_t i = 0; i < p->set->list.n; i++) {
-		c = p->set->list.v[i];
+		c = p->set->list.v[i].chunk;
 		for (size_t k = 0; k < c->n; k++) {
 			s->scrapers[out->active_n] = p->synced ? c->users[k] : NULL;
 			show_target(s, p, c->v[k], &out->active[out->active_n++]);
@@ -207,6 +208,25 @@ static void take_snapshot(struct snapshot *s)
 	}
 }
 
+static int by_labels(const void *a, const void *b)
+{
+	const struct target_info *x = a, *y = b;
+	int c = labels_cmp(x->labels, y->labels);
+
+	return c ? c : str_cmp(x->profile, y->profile);
+}
+
+/* Pools keep their targets in another order. */
+static void sort_active(struct scrape_snapshot *s)
+{
+	struct target_info *v = s->active;
+
+	for (size_t i = 0; i < s->pools_n; v += s->pools[i++].active)
+		if (s->pools[i].active)
+			qsort(v, s->pools[i].active, sizeof(*v), by_labels);
+	assert(v == s->active + s->active_n);
+}
+
 enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool, struct arena *a,
 	struct scrape_snapshot *out, struct err *err)
 {
@@ -220,6 +240,7 @@ enum err_code scrape_manager_snapshot(struct scrape_manager *m, const char *pool
 		scrape_snapshot_release(&made);
 		return arena_fail(a, "list of targets", err);
 	}
+	sort_active(&made);
 	*out = made;
 	return ERR_OK;
 }

@@ -58,7 +58,7 @@ static void find_in_pool(
 	const struct target_chunk *c;
 
 	for (size_t i = 0; p->set && i < p->set->list.n; i++) {
-		c = p->set->list.v[i];
+		c = p->set->list.v[i].chunk;
 		for (size_t k = 0; k < c->n; k++) {
 			if (!is_meant(wanted, c->v[k]))
 				continue;

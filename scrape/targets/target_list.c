@@ -10,21 +10,29 @@
 
 int target_cmp(const struct target *a, const struct target *b)
 {
-	int c = labels_cmp(a->labels, b->labels);
+	int c;
 
+	if (a->labels_hash != b->labels_hash)
+		return a->labels_hash < b->labels_hash ? -1 : 1;
+	c = labels_cmp(a->labels, b->labels);
 	return c ? c : str_cmp(a->url, b->url);
 }
 
-static int by_target(const void *a, const void *b)
-{
-	const struct target *const *x = a, *const *y = b;
+struct key {
+	uint64_t hash;
+	const struct target *target;
+};
 
-	return target_cmp(*x, *y);
+static int key_cmp(const struct key *a, const struct key *b)
+{
+	if (a->hash != b->hash)
+		return a->hash < b->hash ? -1 : 1;
+	return a->target == b->target ? 0 : target_cmp(a->target, b->target);
 }
 
-static bool same_labels(const struct target *a, const struct target *b)
+static int by_key(const void *a, const void *b)
 {
-	return a->labels_hash == b->labels_hash && labels_eq(a->labels, b->labels);
+	return key_cmp(a, b);
 }
 
 /* ---- chunks ---- */
@@ -36,6 +44,7 @@ static void chunk_unref(struct target_chunk *c)
 	if (c->v != c->all)
 		free(c->v);
 	free(c->all);
+	free(c->hashes);
 	free(c->users);
 	free(c);
 }
@@ -60,11 +69,17 @@ static void leave_out(struct target_chunk *c, const struct target *t)
 	}
 }
 
+/* The ith target has the labels of the one before it. */
+static bool is_double(const struct target_chunk *c, size_t i)
+{
+	return c->hashes[i - 1] == c->hashes[i] && labels_eq(c->all[i - 1]->labels, c->all[i]->labels);
+}
+
 static bool find_doubles(struct target_chunk *c)
 {
 	size_t first = 1;
 
-	while (first < c->all_n && !same_labels(c->all[first - 1], c->all[first]))
+	while (first < c->all_n && !is_double(c, first))
 		first++;
 	c->v = c->all;
 	c->n = c->all_n;
@@ -77,7 +92,7 @@ static bool find_doubles(struct target_chunk *c)
 	memcpy(c->v, c->all, first * sizeof(*c->v));
 	c->n = first;
 	for (size_t i = first; i < c->all_n; i++) {
-		if (same_labels(c->v[c->n - 1], c->all[i]))
+		if (is_double(c, i))
 			leave_out(c, c->all[i]);
 		else
 			c->v[c->n++] = c->all[i];
@@ -85,7 +100,7 @@ static bool find_doubles(struct target_chunk *c)
 	return true;
 }
 
-static struct target_chunk *chunk_new(uint64_t number, const struct target **v, size_t n)
+static struct target_chunk *chunk_new(const struct key *v, size_t n)
 {
 	struct target_chunk *c = calloc(1, sizeof(*c));
 
@@ -93,12 +108,15 @@ static struct target_chunk *chunk_new(uint64_t number, const struct target **v, 
 	if (!c)
 		return NULL;
 	atomic_init(&c->refs, 1);
-	c->made = c->seen = number;
-	c->all = malloc(n * sizeof(*v));
+	c->all = malloc(n * sizeof(*c->all));
+	c->hashes = malloc(n * sizeof(*c->hashes));
 	c->users = calloc(n, sizeof(void *));
-	if (!c->all || !c->users)
+	if (!c->all || !c->hashes || !c->users)
 		goto fail;
-	memcpy(c->all, v, n * sizeof(*v));
+	for (size_t i = 0; i < n; i++) {
+		c->all[i] = v[i].target;
+		c->hashes[i] = v[i].hash;
+	}
 	c->all_n = n;
 	if (find_doubles(c))
 		return c;
@@ -107,28 +125,16 @@ fail:
 	return NULL;
 }
 
-/* ---- a list that follows ---- */
+/* ---- places ---- */
 
-struct following {
-	uint64_t number;
-	const struct target_list *before;
-	bool *changed; /* of its chunks */
-	const struct target **fresh; /* sorted */
-	size_t fresh_n, at; /* taken so far */
-	const struct target **run; /* gathered, but not in a chunk yet */
-	size_t run_n, run_cap;
-	struct target_list list;
-	size_t cap;
-};
-
-/* Where a target with these labels belongs: the last chunk that does not begin behind them. */
-static size_t chunk_of(const struct target_list *l, struct labels labels)
+/* Where targets with this hash belong: the last chunk that does not begin behind it. */
+static size_t place_of(const struct target_list *l, uint64_t hash)
 {
 	size_t lo = 0, hi = l->n, mid;
 
 	while (lo < hi) {
 		mid = lo + (hi - lo) / 2;
-		if (labels_cmp(l->v[mid]->all[0]->labels, labels) <= 0)
+		if (l->v[mid].hash <= hash)
 			lo = mid + 1;
 		else
 			hi = mid;
@@ -136,55 +142,67 @@ static size_t chunk_of(const struct target_list *l, struct labels labels)
 	return lo ? lo - 1 : 0;
 }
 
-static bool gather(struct following *f, struct target_part *const *fresh, size_t n)
+bool target_list_has(const struct target_list *l, const struct target_place *p)
+{
+	return l->n && l->v[place_of(l, p->hash)].chunk == p->chunk;
+}
+
+/* ---- a list that follows ---- */
+
+struct keys { /* of some parts, sorted */
+	struct key *v;
+	size_t n, at; /* at: passed so far */
+};
+
+struct following {
+	const struct target_list *before;
+	bool *changed; /* of its chunks */
+	struct keys gone, fresh;
+	struct key *run; /* gathered, but not in a chunk yet */
+	size_t run_n, run_cap;
+	struct target_list list;
+	size_t cap;
+};
+
+static bool gather(
+	struct following *f, struct target_part *const *parts, size_t n, struct keys *out)
 {
 	size_t total = 0;
 
 	for (size_t i = 0; i < n; i++)
-		total += fresh[i]->n;
-	f->fresh = malloc((total ? total : 1) * sizeof(*f->fresh));
-	f->changed = calloc(f->before->n ? f->before->n : 1, sizeof(*f->changed));
-	if (!f->fresh || !f->changed)
+		total += parts[i]->n;
+	if (!(out->v = malloc((total + 1) * sizeof(*out->v))))
 		return false;
 	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < fresh[i]->n; k++)
-			f->fresh[f->fresh_n++] = &fresh[i]->v[k];
-	qsort(f->fresh, total, sizeof(*f->fresh), by_target);
+		for (size_t k = 0; k < parts[i]->n; k++)
+			out->v[out->n++] = (struct key){ parts[i]->v[k].labels_hash, &parts[i]->v[k] };
+	qsort(out->v, out->n, sizeof(*out->v), by_key);
+	for (size_t i = 0; i < out->n && f->before->n; i++)
+		f->changed[place_of(f->before, out->v[i].hash)] = true;
 	return true;
 }
 
-static void find_changed(struct following *f, struct target_part *const *gone, size_t n)
-{
-	if (!f->before->n)
-		return;
-	for (size_t i = 0; i < f->fresh_n; i++)
-		f->changed[chunk_of(f->before, f->fresh[i]->labels)] = true;
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; k < gone[i]->n; k++)
-			f->changed[chunk_of(f->before, gone[i]->v[k].labels)] = true;
-}
-
-static bool add_chunk(struct following *f, struct target_chunk *c)
+static bool add_chunk(struct following *f, uint64_t hash, struct target_chunk *c)
 {
 	if (!c || !array_room(&f->list.v, f->list.n, 1, &f->cap)) {
 		chunk_unref(c);
 		return false;
 	}
-	c->seen = f->number;
-	f->list.v[f->list.n++] = c;
+	f->list.v[f->list.n++] = (struct target_place){ hash, c };
 	return true;
 }
 
-/* Cuts what is gathered into chunks of about one size, between different labels. */
+/* Cuts what is gathered into chunks of about one size, between different hashes. */
 static bool cut_run(struct following *f)
 {
 	size_t chunks = (f->run_n + CHUNK_MAX - 1) / CHUNK_MAX, begin = 0, end;
 
 	for (size_t i = 1; begin < f->run_n; i++) {
 		end = i < chunks ? f->run_n * i / chunks : f->run_n;
-		while (end < f->run_n && (end <= begin || same_labels(f->run[end - 1], f->run[end])))
+		while (end < f->run_n && (end <= begin || f->run[end - 1].hash == f->run[end].hash))
 			end++;
-		if (end > begin && !add_chunk(f, chunk_new(f->number, f->run + begin, end - begin)))
+		if (end > begin &&
+			!add_chunk(f, f->run[begin].hash, chunk_new(f->run + begin, end - begin)))
 			return false;
 		begin = end;
 	}
@@ -192,72 +210,87 @@ static bool cut_run(struct following *f)
 	return true;
 }
 
-static bool add_to_run(struct following *f, const struct target *t)
+static bool add_to_run(struct following *f, struct key k)
 {
 	if (!array_room(&f->run, f->run_n, 1, &f->run_cap))
 		return false;
-	f->run[f->run_n++] = t;
+	f->run[f->run_n++] = k;
 	return true;
 }
 
-/* The fresh targets before t; NULL: all that are left. */
-static bool take_fresh(struct following *f, const struct target *t, struct labels *until)
+/* The fresh targets before k, or if that has no target, before its hash; NULL: all that are left.
+ */
+static bool take_fresh(struct following *f, const struct key *k)
 {
-	const struct target *next;
+	struct keys *fresh = &f->fresh;
+	const struct key *next;
 
-	for (; f->at < f->fresh_n; f->at++) {
-		next = f->fresh[f->at];
-		if (t ? target_cmp(next, t) >= 0 : until && labels_cmp(next->labels, *until) >= 0)
+	for (; fresh->at < fresh->n; fresh->at++) {
+		next = &fresh->v[fresh->at];
+		if (k && (k->target ? key_cmp(next, k) >= 0 : next->hash >= k->hash))
 			return true;
-		if (!add_to_run(f, next))
+		if (!add_to_run(f, *next))
 			return false;
 	}
 	return true;
+}
+
+static bool is_gone(struct following *f, const struct key *k)
+{
+	struct keys *gone = &f->gone;
+
+	while (gone->at < gone->n && gone->v[gone->at].hash < k->hash)
+		gone->at++;
+	for (size_t i = gone->at; i < gone->n && gone->v[i].hash == k->hash; i++)
+		if (gone->v[i].target == k->target)
+			return true;
+	return false;
 }
 
 /* A chunk's targets that stay, and the fresh ones that belong there. */
 static bool merge(struct following *f, size_t i)
 {
-	const struct target_chunk *c = f->before->v[i];
-	struct labels *until = NULL, next;
+	const struct target_list *l = f->before;
+	const struct target_chunk *c = l->v[i].chunk;
+	struct key k;
 
-	for (size_t k = 0; k < c->all_n; k++)
-		if (!take_fresh(f, c->all[k], NULL) ||
-			(c->all[k]->part->gone != f->number && !add_to_run(f, c->all[k])))
+	for (size_t at = 0; at < c->all_n; at++) {
+		k = (struct key){ c->hashes[at], c->all[at] };
+		if (!take_fresh(f, &k) || (!is_gone(f, &k) && !add_to_run(f, k)))
 			return false;
-	if (i + 1 < f->before->n) {
-		next = f->before->v[i + 1]->all[0]->labels;
-		until = &next;
 	}
-	return take_fresh(f, NULL, until);
+	if (i + 1 == l->n)
+		return take_fresh(f, NULL);
+	k = (struct key){ l->v[i + 1].hash, NULL };
+	return take_fresh(f, &k);
 }
 
 static bool follow(struct following *f)
 {
-	for (size_t i = 0; i < f->before->n; i++) {
+	const struct target_list *l = f->before;
+
+	for (size_t i = 0; i < l->n; i++) {
 		if (f->changed[i] || f->run_n) {
 			if (!merge(f, i) || (f->run_n >= CHUNK_MIN && !cut_run(f)))
 				return false;
-		} else if (!add_chunk(f, chunk_ref(f->before->v[i]))) {
+		} else if (!add_chunk(f, l->v[i].hash, chunk_ref(l->v[i].chunk))) {
 			return false;
 		}
 	}
-	return take_fresh(f, NULL, NULL) && cut_run(f);
+	return take_fresh(f, NULL) && cut_run(f);
 }
 
-enum err_code target_list_follow(uint64_t number, const struct target_list *before,
-	struct target_part *const *gone, size_t gone_n, struct target_part *const *fresh,
-	size_t fresh_n, struct target_list *out, struct err *err)
+enum err_code target_list_follow(const struct target_list *before, struct target_part *const *gone,
+	size_t gone_n, struct target_part *const *fresh, size_t fresh_n, struct target_list *out,
+	struct err *err)
 {
-	struct following f = { .number = number, .before = before };
-	bool ok = gather(&f, fresh, fresh_n);
+	struct following f = { .before = before, .changed = calloc(before->n + 1, 1) };
+	bool ok = f.changed && gather(&f, gone, gone_n, &f.gone) &&
+		gather(&f, fresh, fresh_n, &f.fresh) && follow(&f);
 
-	if (ok) {
-		find_changed(&f, gone, gone_n);
-		ok = follow(&f);
-	}
 	free(f.changed);
-	free(f.fresh);
+	free(f.gone.v);
+	free(f.fresh.v);
 	free(f.run);
 	if (!ok) {
 		target_list_release(&f.list);
@@ -270,7 +303,7 @@ enum err_code target_list_follow(uint64_t number, const struct target_list *befo
 void target_list_release(struct target_list *l)
 {
 	for (size_t i = 0; i < l->n; i++)
-		chunk_unref(l->v[i]);
+		chunk_unref(l->v[i].chunk);
 	free(l->v);
 	*l = (struct target_list){ 0 };
 }

@@ -59,7 +59,6 @@ struct target_part {
 	size_t dropped_n;
 	struct str error; /* why a target is not scraped, or "" */
 	struct str refused; /* why the whole job is not, or "": over its target_limit */
-	uint64_t gone; /* number of the set that it is no longer in; discovery's thread */
 };
 
 /* What became of a set of groups. */

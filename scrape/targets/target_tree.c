@@ -188,7 +188,6 @@ static enum err_code open_old(struct making *m, struct target_node *n, struct er
 	if (!array_room(&t->gone, t->gone_n, 1, &t->gone_cap))
 		return no_memory(err);
 	t->gone[t->gone_n++] = n->sum.part;
-	n->sum.part->gone = m->number;
 	return ERR_OK;
 }
 

@@ -29,7 +29,7 @@ struct target_tree {
 	struct target_node *root; /* one reference */
 	struct target_part **fresh; /* parts that the one before has not */
 	size_t fresh_n, fresh_cap;
-	struct target_part **gone; /* parts of the one before that this one has not; `gone` is set */
+	struct target_part **gone; /* parts of the one before that this one has not */
 	size_t gone_n, gone_cap;
 };
 

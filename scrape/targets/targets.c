@@ -29,9 +29,9 @@ static void find_error(struct target_set *s)
 	struct buf b = { 0 };
 
 	for (size_t i = 0; i < s->list.n; i++) {
-		errors += s->list.v[i]->doubles;
-		if (!first && s->list.v[i]->doubles)
-			first = s->list.v[i];
+		errors += s->list.v[i].chunk->doubles;
+		if (!first && s->list.v[i].chunk->doubles)
+			first = s->list.v[i].chunk;
 	}
 	if (!errors)
 		return;
@@ -111,13 +111,13 @@ static enum err_code fill(struct target_set *s, struct shard shard, struct group
 	if ((rc = target_tree_follow(&o, s->number, groups, before ? before->tree : NULL, &t, err)))
 		return rc;
 	s->tree = t.root;
-	rc = target_list_follow(s->number, before ? &before->list : &none, t.gone, t.gone_n, t.fresh,
-		t.fresh_n, &s->list, err);
+	rc = target_list_follow(
+		before ? &before->list : &none, t.gone, t.gone_n, t.fresh, t.fresh_n, &s->list, err);
 	target_tree_release(&t);
 	if (rc)
 		return rc;
 	for (size_t i = 0; i < s->list.n; i++)
-		s->n += s->list.v[i]->n;
+		s->n += s->list.v[i].chunk->n;
 	s->dropped_n = s->tree->dropped_kept;
 	s->dropped_total = s->tree->sum.dropped;
 	s->elsewhere = s->tree->sum.elsewhere;
@@ -179,7 +179,7 @@ const struct target *target_set_at(const struct target_set *s, size_t i)
 	size_t k = 0;
 
 	assert(i < s->n);
-	for (; i >= s->list.v[k]->n; k++)
-		i -= s->list.v[k]->n;
-	return s->list.v[k]->v[i];
+	for (; i >= s->list.v[k].chunk->n; k++)
+		i -= s->list.v[k].chunk->n;
+	return s->list.v[k].chunk->v[i];
 }

@@ -25,7 +25,7 @@ static void check_job(struct config *c, const struct scrape_config *job)
 			t = target_set_at(s, i);
 			require(t->interval_ns > 0 && t->timeout_ns > 0);
 			require(str_has_prefix(t->url, STR("http")) && t->name.len);
-			require(i == 0 || labels_cmp(target_set_at(s, i - 1)->labels, t->labels) < 0);
+			require(i == 0 || target_cmp(target_set_at(s, i - 1), t) < 0);
 		}
 		target_set_unref(s);
 	}

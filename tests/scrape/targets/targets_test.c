@@ -34,10 +34,30 @@ static const struct target_dropped *dropped(const struct target_set *s, size_t i
 	return d.found;
 }
 
+static int by_labels(const void *a, const void *b)
+{
+	const struct target *const *x = a, *const *y = b;
+
+	return labels_cmp((*x)->labels, (*y)->labels);
+}
+
+/* The ith by labels. */
+static const struct target *nth(const struct target_set *s, size_t i)
+{
+	const struct target *v[16];
+
+	if (s->n > sizeof(v) / sizeof(v[0]))
+		abort();
+	for (size_t k = 0; k < s->n; k++)
+		v[k] = target_set_at(s, k);
+	qsort(v, s->n, sizeof(v[0]), by_labels);
+	return v[i];
+}
+
 static void print_set(struct buf *out, const struct target_set *s)
 {
 	for (size_t i = 0; i < s->n; i++) {
-		const struct target *t = target_set_at(s, i);
+		const struct target *t = nth(s, i);
 
 		labels_print(out, t->labels);
 		buf_printf(out, " " STR_FMT " %ds/%ds\n", STR_ARG(t->url),
@@ -239,10 +259,10 @@ TEST(what_a_cpu_endpoint_shares)
 		&err);
 
 	REQUIRE(s && s->n == 2);
-	CHECK_STR(target_set_at(s, 0)->name, "h");
-	CHECK_STR(target_set_at(s, 0)->exclusive, "");
-	CHECK_STR(target_set_at(s, 1)->exclusive, "a:1 /debug/pprof/profile");
-	CHECK(target_set_at(s, 0)->hash != target_set_at(s, 1)->hash);
+	CHECK_STR(nth(s, 0)->name, "h");
+	CHECK_STR(nth(s, 0)->exclusive, "");
+	CHECK_STR(nth(s, 1)->exclusive, "a:1 /debug/pprof/profile");
+	CHECK(nth(s, 0)->hash != nth(s, 1)->hash);
 	CHECK(target_cmp(target_set_at(s, 0), target_set_at(s, 0)) == 0 &&
 		target_cmp(target_set_at(s, 0), target_set_at(s, 1)) < 0);
 	target_set_unref(s);
