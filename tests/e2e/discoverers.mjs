@@ -5,6 +5,9 @@ import { api, execFileSync, join, root, scratch, start, startServer, until, writ
 
 const program = join(root, 'build/senders/discoverers/discoverers');
 
+// It may take minutes to build, which no test's time is for.
+execFileSync(join(root, 'tests/e2e/senders/prepare.sh'), ['discoverers'], { stdio: ['ignore', 'ignore', 'inherit'] });
+
 /** Jobs, name -> {kind, entry}. Each target keeps what was found, so that no two of a job are one. */
 export function configuration(jobs) {
   const off = Object.fromEntries(['process_cpu', 'memory', 'block', 'mutex'].map((k) => [k, { enabled: false }]));
@@ -35,7 +38,6 @@ function theirs(run) {
 
 /** A server and a discoverer per job; same(n) waits until both have the same targets, of which n(job) there are. */
 export async function pair(t, jobs, env = {}) {
-  execFileSync(join(root, 'tests/e2e/senders/prepare.sh'), ['discoverers'], { stdio: 'pipe' });
   const dir = scratch(t);
   const outside = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('AWS_')));
   const all = { ...outside, HOME: dir, AWS_EC2_METADATA_DISABLED: 'true', ...env };

@@ -12,7 +12,7 @@ done
 tests/e2e/senders/prepare.sh go node python java profilecli collector discoverers >build/senders.log 2>&1 &
 longest=(changed pair cluster_example cluster campaign ceph senders grafana demo cluster_rules prometheus rules pgo test_rules)
 others=()
-last=(examples collector discoverers)
+last=(examples collector profilecli discoverers)
 for file in tests/e2e/*.test.mjs; do
 	name=$(basename "$file" .test.mjs)
 	[[ " ${longest[*]} ${last[*]} " == *" $name "* ]] || others+=("$file")

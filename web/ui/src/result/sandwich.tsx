@@ -237,7 +237,7 @@ interface Line {
 	cum: number;
 }
 
-/** The lines of a function with their costs, without those of unknown place. */
+/** The lines of a function with their costs, without those of unknown place; none before both costs are known. */
 function useLines(props: SandwichProps): { lines: Line[]; ready: boolean } {
 	const { query, times, fn, element, labels, asked } = props;
 	const of = (cost: "flat" | "cum") => {
@@ -248,8 +248,10 @@ function useLines(props: SandwichProps): { lines: Line[]; ready: boolean } {
 	};
 	const flat = of("flat");
 	const cum = of("cum");
+	const ready = !!flat && !!cum;
 	const lines = useMemo(() => {
 		const out = new Map<string, Line>();
+		if (!ready) return [];
 		for (const [kind, answer] of [["flat", flat], ["cum", cum]] as const) {
 			if (answer?.data.resultType !== "vector") continue;
 			for (const { metric, value } of answer.data.result) {
@@ -262,8 +264,8 @@ function useLines(props: SandwichProps): { lines: Line[]; ready: boolean } {
 			}
 		}
 		return [...out.values()].filter((l) => l.flat !== 0 || l.cum !== 0);
-	}, [flat, cum, element]);
-	return { lines, ready: !!flat && !!cum };
+	}, [flat, cum, ready, element]);
+	return { lines, ready };
 }
 
 function LineTable({ props, diff }: { props: SandwichProps; diff: boolean }) {
