@@ -84,8 +84,10 @@ static enum err_code add(struct arena *a, const struct pprof *p, const enum valu
 		return err_set(err, ERR_INVALID, "the profile has no sample types");
 	if (!kinds)
 		pprof_kinds(p, name, NULL, own);
+	for (uint32_t i = 0; i < p->types_n && !name.len; i++)
+		name = p->strings[p->types[i].type];
 	if (!name.len)
-		name = p->strings[p->types[0].type];
+		name = STR("unnamed");
 	out->v[out->n++] = (struct any_profile){ name, p, kinds ? kinds : own };
 	return ERR_OK;
 }

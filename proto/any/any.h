@@ -20,7 +20,7 @@
 enum any_format { ANY_PPROF, ANY_LEGACY, ANY_FOLDED, ANY_SPEEDSCOPE, ANY_JFR, ANY_FORMATS };
 
 struct any_profile {
-	/* As it would be scraped under: "process_cpu"; else the name of its first type. */
+	/* As it would be scraped under: "process_cpu"; else the name of its first type that has one. */
 	struct str name;
 	const struct pprof *pprof; /* with a type at least */
 	const enum value_kind *kinds; /* of its columns: a level, or else costs that add up */

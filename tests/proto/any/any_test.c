@@ -134,6 +134,9 @@ TEST(bytes_say_what_they_are)
 		  "\"endValue\":3,"
 		  "\"samples\":[[0]],\"weights\":[5]}]}"),
 		  "speedscope samples(samples:count+)" },
+		/* A type without a name, beside one with a name. */
+		{ LIT("\x32\0\x32\1u\x0a\4\x08\0\x10\1"), "pprof unnamed(:u empty)" },
+		{ LIT("\x32\0\x32\1u\x0a\4\x08\0\x10\1\x0a\4\x08\1\x10\1"), "pprof u(:u empty u:u empty)" },
 		{ LIT(""), "the file is empty" },
 		{ LIT("{\"a\": 1}"), "speedscope: $schema is not speedscope's" },
 		{ LIT("{"), "speedscope: JSON ends at byte 1: expected the end of what begins before" },
