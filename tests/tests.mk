@@ -235,7 +235,7 @@ test-tsan:
 	@$(MAKE) --no-print-directory $(TSAN) unit
 test-fuzz:
 	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
-	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_TEST_SECONDS)
+	@tests/fuzz/run.sh $(BUILD)/fuzz $(FUZZ_TEST_SECONDS) 1 # what fails fails again
 FUZZ_TEST_SECONDS ?= 3
 
 # Failing allocations and system calls of our own code, one after the other (tests/torture).

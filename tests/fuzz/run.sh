@@ -1,9 +1,9 @@
 #!/bin/bash
 # Runs each fuzz driver on a copy of its seeds, as many at a time as there are processors:
-#   run.sh BUILD SECONDS   each driver runs for so many seconds
+#   run.sh BUILD SECONDS [SEED]   each driver runs for so many seconds, by another chance each time or by that seed
 # An input that crashes a driver is kept in BUILD/crashes, named after the driver.
 set -u
-build=$1 seconds=$2
+build=$1 seconds=$2 seed=${3:-0}
 passed=0 failed=0 names=()
 mkdir -p "$build/crashes"
 work=$(mktemp -d)
@@ -14,7 +14,7 @@ fuzz() { # driver, name
 	mkdir -p "$corpus"
 	[ ! -d "tests/fuzz/$2" ] || cp -n "tests/fuzz/$2"/* "$corpus"/
 	[ ! -f "tests/fuzz/$2.dict" ] || dict=(-dict="tests/fuzz/$2.dict")
-	"$1" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
+	"$1" -seed="$seed" -max_total_time="$seconds" -timeout=10 -rss_limit_mb=4096 -max_len=65536 -print_final_stats=1 \
 		"${dict[@]}" -artifact_prefix="$build/crashes/$2-" "$corpus" >"$work/$2.out" 2>&1
 	echo $? >"$work/$2.rc"
 }
