@@ -12,7 +12,7 @@ import {
 // The window is longer than a restart takes on a busy machine: without a profile in it nothing is pending.
 const share = 'cum_share(merge by (job) (process_cpu[30s]), {function="main.scoreItems"})';
 const page = 'http://epimetheus.test/x';
-const pendingSeconds = 12;
+const pendingSeconds = 12, graceSeconds = 1;
 
 const rules = {
   groups: [{
@@ -104,7 +104,7 @@ test('a regression fires and resolves', { timeout: 300000 }, async (t) => {
     dir,
     config: config(demo, alertmanager),
     args: ['--web.enable-lifecycle', `--web.external-url=${page}/`, '--web.route-prefix=/',
-      '--rules.alert.for-grace-period=1s'],
+      `--rules.alert.for-grace-period=${graceSeconds}s`],
   };
   let server = await startServer(t, options);
 
@@ -190,18 +190,22 @@ test('a regression fires and resolves', { timeout: 300000 }, async (t) => {
     const began = Date.parse(pending.activeAt);
     await until('its time is stored, and it has been pending for a while', 20, async () =>
       (await query(server, 'ALERTS_FOR_STATE')).result.length && Date.now() - began > 5000);
-    const stopped = Date.now();
     await server.stop();
     assert.equal(server.code, 0);
+    const stopped = Date.now() / 1000;
     server = await startServer(t, options);
-    // The time it was down for does not count, however long that was; what went before it does.
-    let seen;
-    const again = await until('the alert is known again', 20, async () => {
-      const a = await alert(server);
-      if (a) seen ??= Date.now();
-      return a && Date.parse(a.activeAt) >= began - 1000 && Date.parse(a.activeAt) <= began + seen - stopped + 2000 && a;
-    });
+    const again = await until('the alert is known again', 20, () => alert(server));
     activeAt = Date.parse(again.activeAt);
+    // The time from its last turn to its first one does not count, however long that was; what went before it does.
+    const [before, first] = await until('its time is stored again', 20, async () => {
+      const { values } = (await query(server, 'ALERTS_FOR_STATE[5m]')).result[0] ?? { values: [] };
+      const i = values.findIndex(([at]) => at > stopped);
+      return i > 0 && [values[i - 1], values[i]];
+    });
+    const since = Number(before[1]), left = pendingSeconds - (before[0] - since);
+    const moved = left <= 0 ? 0 : left < graceSeconds ? first[0] + graceSeconds - pendingSeconds - since : first[0] - before[0];
+    assert.ok(Math.abs(Number(first[1]) - since - moved) < 1.1, `${JSON.stringify([before, first])}: values are whole seconds`);
+    assert.ok(Math.abs(activeAt / 1000 - Number(first[1])) < 1.1, `${again.activeAt} ${first}`);
   });
 
   await t.test('the alert fires and Alertmanager has it', async () => {

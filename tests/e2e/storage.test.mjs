@@ -2,6 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { cpSync, readdirSync, readFileSync } from 'node:fs';
+import { isDeepStrictEqual } from 'node:util';
 import { gunzipSync } from 'node:zlib';
 import { api, epitool, finish, join, query, request, scratch, startDemo, startServer, until, existsSync } from './lib.mjs';
 
@@ -71,9 +72,11 @@ test('a snapshot is a data directory; deleted series are gone at once and after 
   const first = await fill(t, server);
   const end = first + 2 * SCRAPES;
   await until('blocks are cut', 30, async () => (await api(server, 'status/tsdb')).numBlocks >= 1);
-  const listed = (await api(server, 'status/tsdb')).blocks.filter((b) => b.ulid);
-  assert.deepEqual((await api(server, 'status/tsdb/blocks')).blocks, listed.map((b) => ({ ulid: b.ulid, minTime: b.minTime, maxTime: b.maxTime,
-    stats: { numSamples: b.numSamples, numSeries: b.numSeries }, compaction: { level: b.level }, version: 1 })));
+  await until('two lists of blocks say the same, as no block is made between them', 30, async () => {
+    const [listed, blocks] = [(await api(server, 'status/tsdb')).blocks.filter((b) => b.ulid), (await api(server, 'status/tsdb/blocks')).blocks];
+    return isDeepStrictEqual(blocks, listed.map((b) => ({ ulid: b.ulid, minTime: b.minTime, maxTime: b.maxTime,
+      stats: { numSamples: b.numSamples, numSeries: b.numSeries }, compaction: { level: b.level }, version: 1 })));
+  });
   const { name } = await api(server, 'admin/tsdb/snapshot', {}, { method: 'POST' });
   const wrong = await request(`${server.url}/api/v1/admin/tsdb/delete_series?match[]=cpu:samples`, { method: 'POST' });
   assert.equal(wrong.status, 400);
