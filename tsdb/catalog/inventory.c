@@ -147,10 +147,10 @@ static bool read_entry(struct cursor *in, struct inventory_entry *e)
 		return false;
 	e->min_ns = unzigzag(cursor_varint(in));
 	length = cursor_varint(in);
-	if (in->bad || length > (uint64_t)INT64_MAX - (uint64_t)e->min_ns)
+	if (in->bad || e->min_ns < 0 || length > (uint64_t)INT64_MAX - (uint64_t)e->min_ns)
 		return false;
 	e->max_ns = e->min_ns + (int64_t)length;
-	return e->min_ns >= 0;
+	return true;
 }
 
 static enum err_code bad(const char *path, const char *what, struct err *err)

@@ -487,6 +487,24 @@ TEST(a_reader_beside_the_server_tells_nothing_that_is_not_so)
 	town_close(&w);
 }
 
+TEST(no_window_begins_before_1970)
+{
+	const struct inventory_entry far = { .min_ns = INT64_MIN, .max_ns = 0 };
+	struct inventory_entry *v;
+	uint64_t generation;
+	struct buf b = { 0 };
+	struct arena a;
+	struct err err;
+	size_t n;
+
+	arena_init(&a, 0);
+	inventory_encode(1, &far, 1, &b);
+	CHECK_INT(
+		inventory_decode(buf_str(&b), "inventory", &a, &generation, &v, &n, &err), ERR_CORRUPT);
+	buf_release(&b);
+	arena_release(&a);
+}
+
 TEST(snapshots_have_an_inventory_of_their_own)
 {
 	struct town w;
