@@ -119,6 +119,8 @@ static struct str next_word(struct str *rest)
 	struct str at = str_trim(*rest);
 	size_t i = 0;
 
+	if (!at.len) /* its pointer may be NULL */
+		return *rest = at;
 	while (i < at.len && !strchr(" \t\r\n", at.ptr[i]))
 		i++;
 	*rest = (struct str){ at.ptr + i, at.len - i };
