@@ -33,6 +33,12 @@ Pyroscope.init({
 Pyroscope.start();
 
 let over = false;
+// The package may begin a round while it stops, and fail in it.
+process.on('uncaughtException', (error) => {
+  if (over && /Wall profiler is not started/.test(error.message)) return;
+  console.error(error);
+  process.exit(1);
+});
 process.stdin.on('end', () => (over = true)).resume();
 function turn() {
   if (over) return void end();
