@@ -3,8 +3,8 @@
  * another one shares the chunks in which nothing changed.
  *
  * The order is that of hashes, which are kept beside the targets: to make a chunk anew no target is
- * looked at, and to find one no chunk. Among many targets each of them is a miss of the caches, as
- * changes come seldom.
+ * looked at, and to find one no chunk. Changes come seldom, so each target that is looked at would
+ * be a cache miss.
  *
  * Targets with equal labels are in one chunk, so each chunk knows by itself which of them are
  * scraped: two of them would write one series, and the first by URL is scraped.

@@ -26,7 +26,7 @@ test('a consul agent', { timeout: 300000 }, async (t) => {
     healthy: { kind: 'consul', entry: { ...entry, services: ['web'], health_filter: 'not Checks.Status == "warning"' } },
     rack: { kind: 'consul', entry: { ...entry, node_meta: { rack: 'r1' } } } });
   await both.same({ all: 4, web: 1, healthy: 1, rack: 4 });
-  // Changes come by the queries that wait, in less than the refresh_interval of a job that asks once a minute.
+  // The agent holds queries back until something changes.
   await put('deregister/w1');
   await put('register', { ID: 'w3', Name: 'web', Tags: ['go'], Port: 7000 });
   await put('maintenance/d?enable=true&reason=x');

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Runs each fuzz driver on a copy of its seeds, as many at a time as there are processors:
-#   run.sh BUILD SECONDS [SEED]   each driver runs for so many seconds, by another chance each time or by that seed
+#   run.sh BUILD SECONDS [SEED]   each driver runs for so many seconds; with a seed, two runs try the same inputs
 # An input that crashes a driver is kept in BUILD/crashes, named after the driver.
 set -u
 build=$1 seconds=$2 seed=${3:-0}

@@ -84,7 +84,7 @@ struct window_job {
 /* Its store can be pinned. */
 static inline bool window_is_open_locked(const struct window *w)
 {
-	return !w->draining && w->store; /* in this order */
+	return !w->draining && w->store; /* while it drains, `store` is the commit thread's */
 }
 
 struct window *window_new(struct db *db, int64_t start_ns, int64_t end_ns); /* NULL: no memory */
