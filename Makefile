@@ -81,7 +81,7 @@ uses_tsdb/compact := base base/self tsdb/store tsdb/symbols tsdb/columns tsdb/ro
 uses_tsdb/read := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/rollup tsdb/series tsdb/block tsdb/catalog tsdb/head
 uses_tsdb := base proto tsdb/store tsdb/symbols tsdb/columns tsdb/series tsdb/block tsdb/catalog tsdb/head tsdb/compact tsdb/read
 uses_tsdb/cluster := base base/net tsdb/bucket tsdb/segments tsdb/store tsdb/block tsdb/catalog tsdb/head tsdb
-uses_promql/syntax := base proto/report tsdb
+uses_promql/syntax := base proto/report tsdb/symbols
 uses_promql/changed := base
 uses_promql/value := base tsdb promql/syntax
 uses_promql/costs := base promql/syntax promql/value
@@ -238,12 +238,18 @@ $(UI_DIR)/.installed: web/ui/package.json web/ui/package-lock.json web/ui/.npmrc
 	@cp web/ui/package.json web/ui/package-lock.json web/ui/.npmrc $(UI_DIR)/
 	@cd $(UI_DIR) && $(CURDIR)/examples/progress.sh "  NPM   web/ui" npm ci --no-audit --no-fund --loglevel=error
 	@touch $@
-$(GEN_web): $(UI_SOURCES) $(UI_DIR)/.installed
+build/gen/web/ui_assets.c: $(UI_SOURCES) $(UI_DIR)/.installed
 	@mkdir -p $(@D)
 	@rm -rf $(UI_DIR)/src
 	@cp -r web/ui/. $(UI_DIR)/
 	@echo "  UI    web/ui"
 	@cd $(UI_DIR) && node build.mjs "$(abspath $(@D))"
+# The page is the same in every mode.
+ifneq ($(GEN_web),build/gen/web/ui_assets.c)
+$(GEN_web): build/gen/web/ui_assets.c
+	@mkdir -p $(@D)
+	@cp $< $@
+endif
 
 # Programs are fully static in release. The linker then warns that getaddrinfo and others need shared libraries; the
 # warnings go to a log, since c-ares resolves names and nothing calls these. Other modes link the shared runtime of sanitizers.
@@ -276,8 +282,12 @@ CMDS_run := go:golang-go
 PKGS_run :=
 CMDS_test := go:golang-go curl:curl file:file clang:clang openssl:openssl git:git chromium:chromium clang-format:clang-format \
 	python3:python3 xz:xz-utils pip3:python3-pip javac:openjdk-17-jdk-headless llvm-symbolizer-14:llvm-14 addr2line:binutils \
-	dwz:dwz rustc:rustc firefox-esr:firefox-esr
+	dwz:dwz rustc:rustc
 PKGS_test := libclang-rt-14-dev fonts-dejavu-core golang-github-google-pprof-dev libgoogle-perftools-dev libjemalloc-dev
+
+# Only `make test-all` has a second browser.
+CMDS_test_all := firefox-esr:firefox-esr
+PKGS_test_all :=
 
 SUDO := $(shell [ "$$(id -u)" = 0 ] || echo sudo)
 # $(call install_missing,LIST): installs the packages of CMDS_LIST and PKGS_LIST that are missing.
@@ -296,7 +306,7 @@ define install_missing
 	fi
 endef
 
-.PHONY: deps deps-run deps-test
+.PHONY: deps deps-run deps-test deps-test-all
 deps: $(BUILD)/.deps
 $(BUILD)/.deps: Makefile
 	@mkdir -p $(@D)
@@ -307,6 +317,9 @@ deps-run: $(BUILD)/.deps
 	@$(call install_missing,run) || echo "  Go cannot be installed here: the demo fleet is left out"
 deps-test: $(BUILD)/.deps
 	@$(call install_missing,test)
+	@tests/go.sh >/dev/null
+deps-test-all: deps-test
+	@$(call install_missing,test_all)
 
 # ---------------------------------------------------------------------------------------------------
 # Targets for people
@@ -341,9 +354,11 @@ help:
 	@echo "make run        build, then a server that scrapes itself and the demo fleet"
 	@echo "make demo-senders   build, then a server to which services in Go, Java, Node and Python send"
 	@echo "make cluster    build, then three shards and two query nodes over a Ceph on this machine, to kill any of them"
-	@echo "make test       every test there is;  make lint;  make bench;  make fuzz;  make torture"
+	@echo "make test       the tests, a quarter of an hour;  LOAD=30 beside so many busy loops"
 	@echo "  STAGE=NAME    one stage: $(STAGES:test-%=%)"
 	@echo "  ROOM=ROOM     the unit tests of one room, under ASan as well: tsdb/head, web/api ... (make rooms)"
+	@echo "make test-all   every test there is, each sweep whole; hours"
+	@echo "make lint;  make bench;  make fuzz;  make torture"
 	@echo "make campaign   kills in a cluster on a real object store, KILLS of them drawn by SEED"
 	@echo "make install    to PREFIX ($(PREFIX)), below DESTDIR"
 	@echo "make deps       install the packages the build needs;  make clean"

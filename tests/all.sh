@@ -1,50 +1,93 @@
 #!/bin/bash
-# Runs the given stages (targets of the Makefile) one after the other, also after a failure, and adds up their closing
-# lines "N passed, N failed, N skipped". A stage without this line counts as a failure. The names of failed tests are
-# printed at the end. STAGE_TIMEOUT is against a stage that never ends; a slow machine is no reason to end one.
+# Runs stages (targets of the Makefile) in lanes: all.sh STAGE... [-- STAGE...] [+ STAGE...]. The stages of a lane run one
+# after the other, also after a failure; lanes run at the same time. Where there are two, the second has the processors first:
+# its tests mostly wait, and the first computes in the meantime. What is behind a "+" begins when all before it has ended. Then the closing lines "N passed, N failed, N skipped" are added up; a stage without one
+# has failed. What failed is shown at the end.
+#   LOAD=N          beside N busy loops
+#   STAGE_TIMEOUT   seconds, against a stage that never ends; a slow machine is no reason to end one
 set -u
 cd "$(dirname "$0")/.."
-passed=0 failed=0 skipped=0 failures=()
 unset MAKEFLAGS MFLAGS MAKELEVEL # each stage is a make of its own, with its own jobs
 mkdir -p build/logs
-ahead=
-end_ahead() { # make removes what is half done; a stage goes on from there, at its own priority
-	[ -z "$ahead" ] || kill -- "-$ahead" 2>/dev/null
-	[ -z "$ahead" ] || wait "$ahead" 2>/dev/null
-	ahead=
+begun=$(date +%s) children=()
+end_children() {
+	local pid
+	for pid in ${children[@]+"${children[@]}"}; do
+		kill -- "-$pid" 2>/dev/null # a process group each
+	done
+	children=()
 }
-trap end_ahead EXIT
-for stage in "$@"; do
-	log=build/logs/${stage//\//-}.log
-	begin=$SECONDS
-	case $stage in
-	test-e2e)
-		# These tests and the browser's mostly wait. Meanwhile what is left of the processors builds for the sanitizers.
-		# If that fails, the stage that builds it again says why.
-		if [[ " $* " == *" test-asan "* ]]; then
-			set -m # a process group of its own, to end it by
-			nice -n 19 make --no-print-directory ahead >build/logs/ahead.log 2>&1 &
-			ahead=$!
-			set +m
-		fi
-		;;
-	test-asan) end_ahead ;;
-	esac
+trap end_children EXIT
+trap 'exit 1' INT TERM
+
+run_stage() { # the result in a file, the log beside it
+	local stage=$1 log=build/logs/${1//\//-}.log line begin=$SECONDS rc
 	timeout "${STAGE_TIMEOUT:-5400}" make --no-print-directory "$stage" >"$log" 2>&1
 	rc=$?
 	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
+	[ -n "$line" ] || line="no closing line, exit code $rc"
+	echo "$rc $line" >"${log%.log}.result"
+	{ printf '%-14s %4ds  from %4ds  %s\n' "$stage" $((SECONDS - begin)) $(($(date +%s) - begun - SECONDS + begin)) "$line"
+		grep -E '^SKIP' "$log"; } | cat
+}
+
+run_lane() { # its niceness, its stages
+	local stage
+	[ "$1" = 0 ] || renice -n "$1" $BASHPID >/dev/null
+	shift
+	for stage in "$@"; do
+		run_stage "$stage"
+	done
+}
+
+running=()
+start_lane() {
+	[ $# -gt 1 ] || return 0
+	run_lane "$@" &
+	children+=($!)
+	running+=($!)
+}
+
+stages=() lane=()
+set -m # jobs are process groups
+for _ in $(seq "${LOAD:-0}"); do
+	while :; do :; done &
+	children+=($!)
+done
+for word in "$@" +; do
+	case $word in
+	--)
+		start_lane 10 "${lane[@]}"
+		lane=()
+		;;
+	+)
+		start_lane 0 ${lane[@]+"${lane[@]}"}
+		lane=()
+		[ ${#running[@]} = 0 ] || wait "${running[@]}"
+		running=()
+		;;
+	*)
+		stages+=("$word")
+		lane+=("$word")
+		rm -f "build/logs/${word//\//-}".{log,result}
+		;;
+	esac
+done
+set +m
+
+passed=0 failed=0 skipped=0 failures=()
+for stage in "${stages[@]}"; do
+	log=build/logs/${stage//\//-}.log
+	read -r rc line 2>/dev/null <"${log%.log}.result" || rc=1 line="it did not end"
 	if [[ $line =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
 		passed=$((passed + BASH_REMATCH[1]))
 		skipped=$((skipped + BASH_REMATCH[3]))
 		bad=${BASH_REMATCH[2]}
 		[ "$rc" = 0 ] || [ "$bad" != 0 ] || bad=1
 	else
-		line="no closing line, exit code $rc"
 		bad=1
 	fi
 	failed=$((failed + bad))
-	printf '%-14s %4ds  %s\n' "$stage" $((SECONDS - begin)) "$line"
-	grep -E '^SKIP' "$log" || true
 	[ "$bad" != 0 ] || continue
 	echo "---- the end of $log"
 	tail -n 120 "$log"

@@ -1,6 +1,8 @@
 /*
  * Tests: each TEST is a function that registers itself; CHECK_* compare whole values and say both.
- * main is here: one test program is one .c file with tests in it. Its last line is counted by
+ * The tests of a room are one program (tests/check.c has its main), which has a name for each of
+ * its files and runs the tests of the file by whose name it is called. Each file is thus a process
+ * of its own: tests do not meet the state of another file's. Its last line is counted by
  * tests/run.sh: "N passed, N failed, N skipped". An argument runs only the tests whose name
  * contains it.
  */
@@ -14,6 +16,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
+#include "tests/check_file.h"
 
 struct check_test {
 	const char *name;
@@ -27,15 +30,22 @@ static const char *check_skip_reason;
 
 /*
  * The step of sweeps over faults, bytes and seeds. The release build takes all of them; each
- * sanitizer makes a step several times as long and finds its errors in a part of them.
+ * sanitizer makes a step several times as long and finds its errors in a part of them. EPI_SHORT,
+ * which `make test` sets, takes a quarter of either; `make test-all` does not.
  */
 #if defined(__SANITIZE_THREAD__)
-#define CHECK_STEP 8
+#define CHECK_STEP_BUILD 8
 #elif defined(__SANITIZE_ADDRESS__)
-#define CHECK_STEP 3
+#define CHECK_STEP_BUILD 3
 #else
-#define CHECK_STEP 1
+#define CHECK_STEP_BUILD 1
 #endif
+#define CHECK_STEP (CHECK_STEP_BUILD * (check_is_short() ? 4 : 1))
+
+static inline bool check_is_short(void)
+{
+	return getenv("EPI_SHORT") != NULL;
+}
 
 #define TEST(id) \
 	static void test_##id(void); \
@@ -119,14 +129,15 @@ static const char *check_skip_reason;
 		return; \
 	} while (0)
 
-int main(int argc, char **argv)
+/* Runs the tests of this file whose name contains `only` (NULL: all). Returns main's result. */
+static int check_run(const char *only)
 {
 	int passed = 0, failed = 0, skipped = 0;
 	struct check_test *t;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (t = check_tests; t; t = t->next) {
-		if (argc > 1 && !strstr(t->name, argv[1]))
+		if (only && !strstr(t->name, only))
 			continue;
 		check_failures = 0;
 		check_skip_reason = NULL;
@@ -143,6 +154,13 @@ int main(int argc, char **argv)
 	}
 	printf("%d passed, %d failed, %d skipped\n", passed, failed, skipped);
 	return failed ? 1 : 0;
+}
+
+__attribute__((constructor)) static void check_register_file(void)
+{
+	static struct check_file file = { __BASE_FILE__, check_run, NULL };
+
+	check_file_add(&file);
 }
 
 #endif

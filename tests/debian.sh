@@ -1,23 +1,17 @@
 #!/bin/bash
 # usage: debian.sh "PACKAGE..." DIR [libraries]
-# Fetches Debian packages whose programs some tests compare with or talk to, unpacks them into DIR and prints the folder of
-# their programs. They are not installed, because that would start services. `libraries`: those packages too that they need
-# and that are missing here. Several may ask for one DIR at once: the first fetches, the others wait.
+# Unpacks Debian packages whose programs some tests compare with or talk to into DIR, and prints the folder of their programs.
+# They are not installed, because that would start services. `libraries`: with those packages that they need and that are
+# missing here.
 set -eu
-packages=$1
-dir=$2
-libraries=${3:-}
-mkdir -p "$dir"
-dir=$(realpath "$dir")
-exec 9>"$dir.lock"
-flock 9
-if [ -e "$dir/.unpacked" ]; then
-	echo "$dir/usr/bin"
-	exit 0
+if [ "${1:-}" != --make ]; then
+	"$(dirname "$0")/once.sh" "$2" -- "$(realpath "$0")" --make "$1" "${3:-}"
+	echo "$(realpath "$2")/usr/bin"
+	exit
 fi
-rm -rf "$dir"
-mkdir -p "$dir"
-cd "$dir"
+packages=$2
+libraries=$3
+cd "$4"
 # shellcheck disable=SC2086
 fetch() {
 	apt-get -q -o APT::Sandbox::User= download $packages >fetch.log 2>&1 || return
@@ -36,5 +30,3 @@ for file in *.deb archives/*.deb; do
 	[ ! -e "$file" ] || dpkg -x "$file" .
 done
 rm -rf ./*.deb archives
-touch .unpacked
-echo "$PWD/usr/bin"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Runs the demo service's own tests, Go's vet and gofmt.
 set -u
+. "$(dirname "$0")/env.sh"
 cd "$(dirname "$0")/../examples/demo" || exit 2
 out=$(go vet ./... 2>&1 && go test -v ./... 2>&1)
 rc=$?

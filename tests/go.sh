@@ -1,29 +1,22 @@
 #!/bin/bash
 # usage: go.sh
-# Prints the path of a `go` that is new enough for the modules of today's senders: the machine's own, or else a newer one,
-# which is itself a module: the machine's go fetches it and checks its sum.
+# Prints the path of the `go` of all tests, `go tool pprof` above all: one version, whatever the machine has. It is a module,
+# which any Go fetches, with its sum checked. Makes it first if need be.
 set -eu
 cd "$(dirname "$0")/.."
 version=1.26.8
-module=golang.org/toolchain@v0.0.1-go$version.linux-$(dpkg --print-architecture)
-minor=$(go env GOVERSION | sed -nE 's/^go1\.([0-9]+).*/\1/p')
-if [ "${minor:-0}" -ge 26 ]; then
-	command -v go
-	exit 0
-fi
 dir=$PWD/build/go$version
-mkdir -p build
-exec 9>"$dir.lock"
-flock 9
-if [ ! -e "$dir/.ready" ]; then
-	rm -rf "$dir" "$dir.mod"
-	mkdir -p "$dir.mod"
-	printf 'module fetch\n\ngo 1.19\n' >"$dir.mod/go.mod"
-	from=$(cd "$dir.mod" && go mod download -json "$module" | sed -nE 's/^\t"Dir": "(.*)",$/\1/p')
-	cp -r "$from" "$dir"
-	# Modules have no modes.
-	chmod -R u+w "$dir"
-	find "$dir/bin" "$dir/pkg/tool" -type f -exec chmod +x {} +
-	touch "$dir/.ready"
+if [ "${1:-}" != --make ]; then
+	tests/once.sh "$dir" -- tests/go.sh --make
+	echo "$dir/bin/go"
+	exit
 fi
-echo "$dir/bin/go"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+printf 'module fetch\n\ngo 1.19\n' >"$work/go.mod"
+module=golang.org/toolchain@v0.0.1-go$version.linux-$(dpkg --print-architecture)
+from=$(cd "$work" && go mod download -json "$module" | sed -nE 's/^\t"Dir": "(.*)",$/\1/p')
+cp -r "$from/." "$dir"
+# Modules have no modes.
+chmod -R u+w "$dir"
+find "$dir/bin" "$dir/pkg/tool" -type f -exec chmod +x {} +

@@ -3,7 +3,9 @@
 # program that ends without this line, by a signal or a sanitizer's report, counts as one more failure. The output of
 # failed programs is printed, then the slowest, and the names of the failed ones once more at the end.
 set -u
+. "$(dirname "$0")/env.sh"
 work=$(mktemp -d)
+TIMEFORMAT='%R %U %S'
 trap 'rm -rf "$work"' EXIT
 # When the stage's time is up this script is ended: it names the programs that have not passed by then.
 stopped() {
@@ -21,10 +23,8 @@ for program in "$@"; do
 	while [ "$(jobs -pr | wc -l)" -ge "${TEST_JOBS:-$((2 * $(nproc)))}" ]; do
 		wait -n
 	done
-	{ begin=${EPOCHREALTIME/,/.}
-		timeout "${TEST_TIMEOUT:-600}" env ${TEST_PRELOAD:+LD_PRELOAD="$TEST_PRELOAD"} "$program" >"$work/$n.out" 2>&1
-		echo $? >"$work/$n.rc"
-		echo "$begin ${EPOCHREALTIME/,/.} $program" >>"$work/times"; } &
+	{ time timeout "${TEST_TIMEOUT:-600}" env ${TEST_PRELOAD:+LD_PRELOAD="$TEST_PRELOAD"} "$program" >"$work/$n.out" 2>&1
+		echo $? >"$work/$n.rc"; } 2>"$work/$n.time" &
 	n=$((n + 1))
 done
 wait
@@ -61,7 +61,14 @@ for program in "$@"; do
 	failed=$((failed + 1))
 	tell 60
 done
-awk '{ printf "%7.1f s  %s\n", $2 - $1, $3 }' "$work/times" | sort -rn | head -n 12
+# The slowest, with their processor time, which says whether they computed or waited.
+n=0
+for program in "$@"; do
+	read -r real user sys <"$work/$n.time"
+	n=$((n + 1))
+	awk -v real="$real" -v user="$user" -v sys="$sys" -v program="$program" \
+		'BEGIN { printf "%7.1f s %7.1f s of a processor  %s\n", real, user + sys, program }'
+done | sort -rn | head -n "${TEST_SLOWEST:-12}"
 [ ${#names[@]} = 0 ] || printf '%s\n' "${names[@]}"
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

@@ -45,30 +45,39 @@ UNIT_LONGEST := tsdb/cluster/shard tsdb/debuginfo/dwarf/oracle scrape/symbolize 
 UNIT_SOURCES := $(foreach t,$(UNIT_LONGEST:%=tests/%_test.c),$(filter $(t),$(UNIT_SOURCES))) \
 	$(filter-out $(UNIT_LONGEST:%=tests/%_test.c),$(UNIT_SOURCES))
 UNIT_TESTS := $(UNIT_SOURCES:%.c=$(BUILD)/%)
-# Some hundred programs are linked in each mode, with the linker that does so in half the time where there is one. The
-# tests of base/self read the tables of their own program, as the linker of the server lays them out.
+# The linker that takes half the time, where there is one. The tests of base/self read the tables of their own program, as
+# the linker of the server lays them out.
 TEST_LINKER := $(if $(shell command -v ld.gold),-fuse-ld=gold)
 unit_linker = $(if $(filter base/self,$(1)),,$(TEST_LINKER))
 unit_helpers = $(foreach r,$(1) $(UNIT_WITH_$(1)),$(filter-out %_test.c,$(wildcard tests/$(r)/*.c tests/$(r)/*.cc))) \
 	$(UNIT_PARTS_$(1))
 unit_needs = $(foreach r,$(filter $(ROOMS),$(sort $(foreach u,$(1) $(UNIT_WITH_$(1)),$(needs_$(u))))),$(BUILD)/lib/$(r).a)
+# These put functions of their own in the place of the tree's, so each is a program of its own.
+UNIT_ALONE := $(patsubst %,$(BUILD)/tests/%_test,discovery/sources/dns_sd discovery/kubernetes/sd \
+	promql/rules/leftover promql/rules/manager promql/rules/scale)
+unit_files = $(filter $(foreach t,$(wildcard tests/$(1)/*_test.c),$(t:%.c=$(BUILD)/%)),$(UNIT_TESTS))
 
+# The tests of a room are linked once, since hundreds of links take minutes. Each of its files is a name of that program
+# (a hard link, so that /proc/self/exe has it too), and runs the tests of that file: tests/check.c.
 define unit_rules
-$(BUILD)/lib/tests/$(1).a: $(call objects,$(call unit_helpers,$(1))) tests/tests.mk
+$(BUILD)/lib/tests/$(1).a: $(call objects,tests/check.c $(call unit_helpers,$(1))) tests/tests.mk
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	@ar rcsD $$@ $$(filter %.o,$$^)
-$(foreach t,$(wildcard tests/$(1)/*_test.c),$(t:%.c=$(BUILD)/%)): $(BUILD)/%: $(BUILD)/obj/%.o $(BUILD)/lib/tests/$(1).a \
-		$(call unit_needs,$(1))
+$(BUILD)/tests/$(1)/room: $(patsubst $(BUILD)/%,$(BUILD)/obj/%.o,$(filter-out $(UNIT_ALONE),$(call unit_files,$(1))))
+$(filter $(UNIT_ALONE),$(call unit_files,$(1))): $(BUILD)/%: $(BUILD)/obj/%.o
+$(BUILD)/tests/$(1)/room $(filter $(UNIT_ALONE),$(call unit_files,$(1))): $(BUILD)/lib/tests/$(1).a $(call unit_needs,$(1))
 	@mkdir -p $$(@D)
 	@echo "  LINK  $$@"
-	@$(CC) $(OPT) $(call unit_linker,$(1)) -pthread -o $$@ $$< -Wl,--start-group $(BUILD)/lib/tests/$(1).a \
+	@$(CC) $(OPT) $(call unit_linker,$(1)) -pthread -o $$@ $$(filter %.o,$$^) -Wl,--start-group $(BUILD)/lib/tests/$(1).a \
 		$(call unit_needs,$(1)) -Wl,--end-group $(SYSLIBS)
+$(filter-out $(UNIT_ALONE),$(call unit_files,$(1))): $(BUILD)/%: $(BUILD)/tests/$(1)/room
+	@ln -f $$< $$@
 .PHONY: unit-$(1)
-unit-$(1): $(filter $(foreach t,$(wildcard tests/$(1)/*_test.c),$(t:%.c=$(BUILD)/%)),$(UNIT_TESTS))
+unit-$(1): $(call unit_files,$(1))
 	@tests/run.sh $$^
 endef
-$(foreach r,$(ROOMS) cmd,$(eval $(call unit_rules,$(r))))
+$(foreach r,$(ROOMS) cmd,$(if $(call unit_files,$(r)),$(eval $(call unit_rules,$(r)))))
 
 .PHONY: unit unit-programs
 unit-programs: $(UNIT_TESTS)
@@ -147,9 +156,12 @@ crash: $(CRASH_TESTS)
 # meanwhile (tests/e2e/campaign.mjs). An end-to-end test does the same with few kills.
 KILLS ?= 300
 SEED ?= 1
-.PHONY: campaign
+CAMPAIGN_TEST_KILLS ?= 100
+.PHONY: campaign test-campaign
 campaign: all
 	@EPI_BUILD="$(abspath $(BUILD))" node tests/e2e/campaign.mjs --kills=$(KILLS) --seed=$(SEED)
+test-campaign:
+	@$(MAKE) --no-print-directory campaign KILLS=$(CAMPAIGN_TEST_KILLS) && echo "1 passed, 0 failed, 0 skipped"
 
 # Fuzz drivers: tests/fuzz/<name>_fuzz.c, each with LLVMFuzzerTestOneInput; its first comment names its room:
 # "fuzz: room". Seeds are in tests/fuzz/<name>/.
@@ -188,20 +200,24 @@ $(NODE_DIR)/.installed: tests/browser/package.json tests/browser/package-lock.js
 	@touch $@
 
 # Discovery against a real Kubernetes API server and a real Consul agent, and Prometheus's discovery beside it. All are built from
-# their modules, so they are not a part of `make test`.
+# their modules, so they are a part of `make test-all` alone.
 .PHONY: test-kubernetes test-consul
 test-kubernetes: all
-	@EPI_BUILD="$(abspath $(BUILD))" node --test tests/kubernetes/api_server.test.mjs
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/tap.sh 1 tests/kubernetes/api_server.test.mjs
 test-consul: all
-	@EPI_BUILD="$(abspath $(BUILD))" node --test tests/consul/agent.test.mjs
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/tap.sh 1 tests/consul/agent.test.mjs
 
-.PHONY: test-ui test-e2e test-browser test-tools test-bench test-repro test-demo
+.PHONY: test-ui test-e2e test-e2e-long test-browser test-browser-long test-tools test-bench test-repro test-demo
 test-ui: all
 	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh node $(UI_DIR)/test.mjs $(BUILD)/ui-test
 test-e2e: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
-	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh short
+test-e2e-long: all $(LOAD) $(BUILD)/tests/e2e/refuse_limits
+	@EPI_BUILD="$(abspath $(BUILD))" tests/node.sh tests/e2e/run.sh long
 test-browser: all $(NODE_DIR)/.installed
-	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR)
+	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR) short
+test-browser-long: all $(NODE_DIR)/.installed
+	@EPI_BUILD="$(abspath $(BUILD))" tests/browser/run.sh $(NODE_DIR) long
 test-tools: all
 	@tests/lint/selftest.sh $(BUILD)
 test-bench:
@@ -244,7 +260,7 @@ TORTURE_WRAPPED := malloc calloc realloc reallocarray aligned_alloc strdup strnd
 	arena_alloc arena_calloc arena_alloc_raw arena_strndup arena_printf \
 	open read pread write fsync fdatasync rename link unlink mkdir rmdir stat lstat fstat statvfs ftruncate lseek \
 	opendir fopen socket connect close eventfd inotify_init1 inotify_add_watch getrandom mmap pthread_create
-TORTURE_HELPERS := $(call objects,$(filter-out %_torture.c,$(wildcard tests/torture/*.c)) \
+TORTURE_HELPERS := $(call objects,tests/check.c $(filter-out %_torture.c,$(wildcard tests/torture/*.c)) \
 	$(filter-out cmd/epimetheus/main.c cmd/epimetheus/licenses.c,$(wildcard cmd/epimetheus/*.c cmd/shared/*.c)) \
 	tests/web/grpc/h2_client.c)
 TORTURE_TESTS := $(patsubst %.c,$(BUILD)/%,$(wildcard tests/torture/*_torture.c))
@@ -262,28 +278,30 @@ test-torture:
 torture: deps-test
 	@EPI_TORTURE_POINTS=0 TEST_TIMEOUT=3600 $(MAKE) --no-print-directory test-torture
 
-# What the stages of sanitizers run is compiled ahead of them, while other tests wait (tests/all.sh).
-.PHONY: ahead
-ahead:
-	@$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit-programs torture-programs damage-program
-	@$(MAKE) --no-print-directory $(TSAN) unit-programs
-	@$(MAKE) --no-print-directory MODE=fuzz BUILD=$(BUILD)/fuzz fuzz-drivers
-
-STAGES := unit test-tools test-bench test-ui test-demo test-repro test-e2e test-browser test-asan test-torture test-damage \
-	test-tsan test-fuzz
+# Stages in two lanes, which run at the same time: one computes, the other waits most of the time (tests/all.sh). `make test`
+# takes a quarter of an hour on two processors; `make test-all` runs everything, and each sweep whole. tests/README.md says
+# what each stage has, and how long it takes.
+STAGES_COMPUTE := test-asan test-torture test-damage
+STAGES_WAIT := test-tools test-bench test-ui test-demo test-browser test-e2e
+LONG_COMPUTE := unit test-asan test-tsan test-torture test-damage test-fuzz test-repro
+LONG_WAIT := test-tools test-bench test-ui test-demo test-browser test-e2e test-e2e-long test-campaign test-consul test-kubernetes
+LONG_ALONE := test-browser-long
+STAGES := $(sort $(STAGES_COMPUTE) $(STAGES_WAIT) $(LONG_COMPUTE) $(LONG_WAIT) $(LONG_ALONE))
 # `make test STAGE=e2e` runs one of them, `make test ROOM=tsdb/head` the unit tests of a room, under ASan as well.
 STAGE ?=
 ROOM ?=
 $(foreach r,$(ROOMS) cmd,$(eval .PHONY: asan-unit-$(r))$(eval asan-unit-$(r): ; \
 	@$$(MAKE) --no-print-directory MODE=asan BUILD=$(BUILD)/asan unit-$(r)))
-test_stages := $(if $(STAGE)$(ROOM),,$(STAGES))
+test_stages := $(if $(STAGE)$(ROOM),,$(STAGES_COMPUTE) -- $(STAGES_WAIT))
 test_stages += $(foreach s,$(STAGE),$(or $(filter $(s) test-$(s),$(STAGES)),$(error \
 	STAGE is $(s); it may be $(STAGES:test-%=%))))
 test_stages += $(foreach r,$(ROOM),$(if $(filter $(r),$(ROOMS) cmd),unit-$(r) asan-unit-$(r),$(error \
 	ROOM is $(r); it may be $(ROOMS) cmd)))
-.PHONY: test
+.PHONY: test test-all
 test: deps-test $(if $(ROOM),,all)
-	@tests/all.sh $(test_stages)
+	@EPI_SHORT=1 tests/all.sh $(test_stages)
+test-all: deps-test deps-test-all all
+	@tests/all.sh $(if $(STAGE),$(test_stages),$(LONG_COMPUTE) -- $(LONG_WAIT) + $(LONG_ALONE))
 
 # Ratios to google/pprof in one run on the same profiles; tests/bench says what is measured.
 # `make bench BENCH=bytes` measures a part of it.

@@ -2,7 +2,7 @@
 
 #include <assert.h>
 
-#include "tsdb/db.h"
+#include "tsdb/symbols/profile_type.h"
 
 #define PARTS_MAX 6
 

@@ -18,7 +18,7 @@
 
 #include "base/str.h"
 
-struct profile_type; /* tsdb/db.h */
+struct profile_type; /* tsdb/symbols/profile_type.h */
 
 struct type_pattern {
 	struct str name; /* aliases resolved: cpu -> process_cpu, heap -> memory */

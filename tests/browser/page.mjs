@@ -11,11 +11,14 @@
 import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import test from "node:test";
 import { chromium, firefox } from "playwright-core";
 
 export { startServer } from "../server.mjs";
 
 export const WAIT_MS = 60000;
+/** Tests of time: they run where nothing else does, in the long stage. */
+export const timed = process.env.EPI_LONG ? test : () => {};
 export const FLEET = (process.env.EPI_URL ?? "http://127.0.0.1:7272").replace(/\/*$/, "/");
 
 const LAUNCH = {

@@ -1,5 +1,7 @@
 #!/bin/bash
-# Runs the browser tests: tests/browser/run.sh NODE_DIR
+# Runs the browser tests: tests/browser/run.sh NODE_DIR short|long
+#   short      all of the page in Chromium
+#   long       what measures the script's time, each file alone, and the page in Firefox
 #   NODE_DIR   has playwright-core and axe-core installed (tests/browser/package-lock.json)
 #   EPI_BUILD  has the server; it is started with the demo fleet on a free port, unless
 #   EPI_URL    names one that runs
@@ -7,7 +9,8 @@
 # The last line is the count that tests/all.sh adds up.
 set -u
 cd "$(dirname "$0")/../.."
-node_dir=$1
+. tests/env.sh
+node_dir=$1 which=$2
 browser=${EPI_CHROMIUM:-$(command -v chromium || command -v chromium-browser || true)}
 if [ -z "$browser" ]; then
 	echo "FAIL no chromium"
@@ -15,13 +18,15 @@ if [ -z "$browser" ]; then
 	exit 1
 fi
 export EPI_CHROMIUM=$browser
-firefox=${EPI_FIREFOX:-$(command -v firefox-esr || command -v firefox || true)}
-if [ -z "$firefox" ]; then
-	echo "FAIL no firefox-esr"
-	echo "0 passed, 1 failed, 0 skipped"
-	exit 1
+if [ "$which" = long ]; then
+	EPI_FIREFOX=${EPI_FIREFOX:-$(command -v firefox-esr || command -v firefox || true)}
+	if [ -z "$EPI_FIREFOX" ]; then
+		echo "FAIL no firefox-esr"
+		echo "0 passed, 1 failed, 0 skipped"
+		exit 1
+	fi
+	export EPI_FIREFOX EPI_LONG=1
 fi
-export EPI_FIREFOX=$firefox
 
 fleet=
 scratch=
@@ -74,13 +79,13 @@ cp tests/browser/*.mjs "$node_dir/browser/"
 cp tests/server.mjs "$node_dir/"
 EPI_BUILD=$(realpath "${EPI_BUILD:-build}")
 export EPI_BUILD
-# Tests that measure the script's time run alone, and so does the second browser.
-alone=() others=() second=()
+files=()
 for file in "$node_dir/browser/"${EPI_TEST:-*}.test.mjs; do
-	case $file in
-	*/flame.test.mjs | */heat.test.mjs) alone+=("$file") ;;
-	*/firefox.test.mjs) second+=("$file") ;;
-	*) others+=("$file") ;;
+	case $which/${file##*/} in
+	short/firefox.test.mjs) ;;
+	short/* | long/flame.test.mjs | long/heat.test.mjs | long/firefox.test.mjs) files+=("$file") ;;
 	esac
 done
-tests/node.sh tests/tap.sh 1 "${alone[@]}" -- 2 "${others[@]}" -- 1 "${second[@]}"
+jobs=${BROWSER_JOBS:-3}
+[ "$which" = short ] || jobs=1
+tests/node.sh tests/tap.sh "$jobs" "${files[@]}"

@@ -72,19 +72,20 @@ async function openTokens(t, file) {
   return tokens;
 }
 
-/** The demo behind TLS, for those who have a token. */
+/** The demo behind TLS, for those who have a token. `busiest()` is the most requests that came over one connection. */
 async function openFront(t, file, tokens, demo) {
-  const seen = [];
+  const seen = [], requests = new Map();
   const [host, port] = demo.split(':');
   const own = await listen(t, https.createServer({ cert: file('server.pem'), key: file('server.key') }, (req, res) => {
     seen.push(req.headers.authorization);
+    requests.set(req.socket, (requests.get(req.socket) ?? 0) + 1);
     if (!tokens.taken(req.headers.authorization)) return res.writeHead(401).end('who are you?');
     http.get({ host, port, path: req.url }, (answer) => {
       res.writeHead(answer.statusCode, answer.headers);
       answer.pipe(res);
     }).on('error', () => res.destroy());
   }));
-  return { seen, address: `127.0.0.1:${own}` };
+  return { seen, address: `127.0.0.1:${own}`, busiest: () => Math.max(0, ...requests.values()) };
 }
 
 const memory = 'profiling_config: {pprof_config: {process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}}';
@@ -177,7 +178,7 @@ scrape_configs:
   const connects = proxy.of(/^CONNECT profiles\.example:8443$/);
   assert.ok(connects.length > 0 && connects.every((x) => x.headers['x-tenant'] === 'one, two'));
   assert.ok(proxy.of(/^CONNECT profiles\.example:8444$/).every((x) => x.headers['x-tenant'] === undefined));
-  await until('a tunnel serves more than one scrape', 20, () => front.seen.length > proxy.of(/^CONNECT profiles\.example:844[34]$/).length);
+  await until('a tunnel serves more than one scrape', 20, () => front.busiest() > 1);
 });
 
 test('with tokens', { timeout: 300000 }, async (t) => {

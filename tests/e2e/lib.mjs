@@ -14,6 +14,10 @@ export const epimetheus = join(build, 'epimetheus');
 export const epitool = join(build, 'epitool');
 const demoProgram = join(root, 'build', 'demo');
 
+// Tests run one version of Go, whatever the machine has; scripts that begin with tests/env.sh have it in PATH already.
+process.env.PATH = `${dirname(execFileSync(join(root, 'tests/go.sh')).toString())}:${process.env.PATH}`;
+process.env.GOTOOLCHAIN = 'local';
+
 export function sleep(ms) {
   return new Promise((done) => setTimeout(done, ms));
 }
@@ -204,11 +208,6 @@ export async function startDemo(t, version, regression, load = 100) {
     `--regression=${regression}`, `--load=${load}`]);
   run.address = await until(`demo ${version} listens`, 10, () => run.out.match(/127\.0\.0\.1:\d+/)?.[0]);
   return run;
-}
-
-/** The minor version of Go: 26 of Go 1.26. */
-export function goMinor() {
-  return Number(execFileSync('go', ['env', 'GOVERSION']).toString().match(/^go1\.(\d+)/)[1]);
 }
 
 export { existsSync, join, writeFileSync, execFileSync };

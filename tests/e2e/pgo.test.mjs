@@ -3,10 +3,9 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
-import { execFileSync, finish, goMinor, join, request, root, scratch, startDemo, startServer, writeFileSync } from './lib.mjs';
+import { execFileSync, finish, join, request, root, scratch, startDemo, startServer, writeFileSync } from './lib.mjs';
 
 const code = join(root, 'tests/e2e/pgo');
-const skip = goMinor() >= 23 ? false : `go tool preprofile needs Go 1.23, this is 1.${goMinor()}`;
 const PERIODS = { demo: 100 }; // samples per second; of the others 500
 
 /** Files {job: path}: profiles of each work of the program, and of the demo. */
@@ -38,7 +37,7 @@ async function decisions(t, dir, pgo) {
   return run.err.split('\n').filter((l) => /inlin/.test(l)).sort();
 }
 
-test('format=pgo gives the compiler what was recorded', { skip, timeout: 600000 }, async (t) => {
+test('format=pgo gives the compiler what was recorded', { timeout: 600000 }, async (t) => {
   const dir = scratch(t);
   const files = await record(t, dir);
   const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: 'scrape_configs: []\n' });
@@ -80,5 +79,15 @@ test('format=pgo gives the compiler what was recorded', { skip, timeout: 600000 
     assert.deepEqual(await decisions(t, dir, await ours('works.pgo', 'merge(process_cpu:samples{job!="demo"})')), want);
     assert.notDeepEqual(await decisions(t, dir, 'off'), want);
     for (const hot of ['large', 'heavy']) assert.ok(want.some((l) => l.endsWith(`inlining call to ${hot}`)), want.join('\n'));
+  });
+
+  await t.test('a whole service is built with it', async () => {
+    // The compiler says from which weight on a call is hot, which it says of no empty profile.
+    const file = await ours('default.pgo', 'merge(process_cpu:samples{job="demo"})'), program = join(dir, 'demo-pgo');
+    const run = await finish(t, 'go', ['build', `-pgo=${file}`, '-gcflags=-d=pgodebug=1', '-o', program, '.'], 600,
+      { cwd: join(root, 'examples/demo') });
+    assert.equal(run.code, 0, run.err);
+    assert.match(run.out + run.err, /hot-callsite-thres-from-CDF=\d*\.?\d+/);
+    assert.match(execFileSync('go', ['version', '-m', program]).toString(), /-pgo=/);
   });
 });

@@ -2,7 +2,7 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { api, execFileSync, finish, goMinor, join, query, request, root, scratch, startDemo, startServer, until, writeFileSync } from './lib.mjs';
+import { api, execFileSync, finish, join, query, request, root, scratch, startDemo, startServer, until, writeFileSync } from './lib.mjs';
 
 const program = join(root, 'build/senders/profilecli/profilecli');
 
@@ -68,18 +68,12 @@ scrape_configs:
 
   await t.test('query go-pgo', async () => {
     const file = join(dir, 'default.pgo');
-    if (goMinor() < 20) { // its programs do not say where functions start
-      assert.match(await fails([selected], 'go-pgo', file, '5', 'true'), /^error: invalid_argument: a profile for -pgo says on which line/);
-      return;
-    }
     await prints([selected, '-type=process_cpu:samples:count:cpu:nanoseconds'], 'go-pgo', file, '5', 'true');
     writeFileSync(join(dir, 'ours.pgo'), await get({ query: 'merge(process_cpu:samples{version="v2"})', format: 'pgo' }));
     assert.ok(topOf(file).length > 0);
     assert.deepEqual(topOf(file), topOf(join(dir, 'ours.pgo')));
-    if (goMinor() >= 23) {
-      const edges = (path) => execFileSync('go', ['tool', 'preprofile', '-i', path]).toString();
-      assert.equal(edges(file), edges(join(dir, 'ours.pgo')));
-    }
+    const edges = (path) => execFileSync('go', ['tool', 'preprofile', '-i', path]).toString();
+    assert.equal(edges(file), edges(join(dir, 'ours.pgo')));
     assert.match(await fails(['-type=goroutine:goroutine:count:goroutine:count'], 'go-pgo', file, '5', 'true'),
       /^error: invalid_argument: a profile for -pgo is a CPU profile/);
   });

@@ -56,7 +56,7 @@ async function ranges(s3) {
 
 async function lists(s3) {
   const names = ['Z', 'a', 'a-', 'a/1', 'a/2', 'a/b/3', 'b<&>"', 'ä'].map((name) => `list/${name}`);
-  for (const name of names.toReversed()) await s3.put(name, name);
+  for (const name of [...names].reverse()) await s3.put(name, name);
   const all = await s3.list({ prefix: 'list/' });
   assert.deepEqual(all.keys, names); // by bytes
   assert.deepEqual(all.sizes, names.map((name) => Buffer.byteLength(name)));

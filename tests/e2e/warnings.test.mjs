@@ -2,13 +2,13 @@
 import test from 'node:test';
 import assert from 'node:assert/strict';
 import { readdirSync, readFileSync, truncateSync } from 'node:fs';
-import { api, epitool, execFileSync, finish, goMinor, join, request, scratch, startDemo, startServer, until, writeFileSync } from './lib.mjs';
+import { api, epitool, execFileSync, finish, join, request, scratch, startDemo, startServer, until, writeFileSync } from './lib.mjs';
 import { faults } from './schema.mjs';
 
 const FAST = ['--web.enable-ingest', '--storage.tsdb.window=10s', '--storage.tsdb.out-of-order-time-window=10s'];
 const SCRAPES = 40;
 // What an older Go records says nowhere on which line functions start, and such a profile is refused.
-const formats = ['json', 'pprof', 'folded', 'speedscope', 'text', ...(goMinor() >= 20 ? ['pgo'] : [])];
+const formats = ['json', 'pprof', 'folded', 'speedscope', 'text', 'pgo'];
 const schema = JSON.parse(readFileSync(new URL('./speedscope.schema.json', import.meta.url)));
 
 /** A server over profiles of which one block is damaged; gives the time of the last one, too. */

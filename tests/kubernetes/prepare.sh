@@ -5,33 +5,31 @@ set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD
 version=1.34.2
-dir=$PWD/build/kubernetes-$version
-mkdir -p build
-exec 9>"$dir.lock"
-flock 9
-if [ ! -e "$dir/.ready" ]; then
-	go=$(tests/go.sh)
-	rm -rf "$dir"
-	mkdir -p "$dir"
-	etcd=$(tests/debian.sh etcd-server "$dir/etcd-server")
-	ln -s "$etcd/etcd" "$dir/etcd"
-	cd "$dir"
-	export GOFLAGS=-mod=mod GOTOOLCHAIN=local
-	# Its own go.mod takes the libraries from folders that a module does not contain; they are modules of their own.
-	printf 'module kubernetes\n\ngo 1.24.0\n' >go.mod
-	from=$("$go" mod download -json "k8s.io/kubernetes@v$version" | sed -nE 's/^\t"Dir": "(.*)",$/\1/p')
-	{
-		printf '\nrequire k8s.io/kubernetes v%s\n\nreplace (\n' "$version"
-		sed -nE "s|^\t(k8s.io/[a-z-]+) => \./staging/.*|\t\1 => \1 v0.${version#1.}|p" "$from/go.mod"
-		printf ')\n'
-	} >>go.mod
-	printf '//go:build never\n\npackage main\n\nimport _ "k8s.io/kubernetes/cmd/kube-apiserver/app"\n' >main.go
-	"$go" get "k8s.io/kubernetes/cmd/kube-apiserver@v$version" >build.log 2>&1 || { tail -5 build.log >&2; exit 1; }
-	at=k8s.io/component-base/version
-	"$go" build -o kube-apiserver -ldflags "-s -w -X $at.gitVersion=v$version -X $at.gitMajor=1 -X $at.gitMinor=${version:2:2}" \
-		k8s.io/kubernetes/cmd/kube-apiserver >>build.log 2>&1 || { tail -5 build.log >&2; exit 1; }
-	cd "$root/tests/kubernetes/prometheus"
-	GOFLAGS=-mod=readonly "$go" build -o "$dir/prometheus" . >>"$dir/build.log" 2>&1 || { tail -5 "$dir/build.log" >&2; exit 1; }
-	touch "$dir/.ready"
+if [ "${1:-}" != --make ]; then
+	tests/once.sh "build/kubernetes-$version" -- tests/kubernetes/prepare.sh --make
+	echo "$PWD/build/kubernetes-$version"
+	exit
 fi
-echo "$dir"
+. tests/env.sh
+dir=$2
+etcd=$(tests/debian.sh etcd-server build/etcd-server)
+ln -s "$etcd/etcd" "$dir/etcd"
+cd "$dir"
+export GOFLAGS=-mod=mod
+# Its own go.mod takes the libraries from folders that a module does not contain; they are modules of their own.
+printf 'module kubernetes\n\ngo 1.24.0\n' >go.mod
+from=$(go mod download -json "k8s.io/kubernetes@v$version" | sed -nE 's/^\t"Dir": "(.*)",$/\1/p')
+{
+	printf '\nrequire k8s.io/kubernetes v%s\n\nreplace (\n' "$version"
+	sed -nE "s|^\t(k8s.io/[a-z-]+) => \./staging/.*|\t\1 => \1 v0.${version#1.}|p" "$from/go.mod"
+	printf ')\n'
+} >>go.mod
+printf '//go:build never\n\npackage main\n\nimport _ "k8s.io/kubernetes/cmd/kube-apiserver/app"\n' >main.go
+at=k8s.io/component-base/version
+{
+	go get "k8s.io/kubernetes/cmd/kube-apiserver@v$version"
+	go build -o kube-apiserver -ldflags "-s -w -X $at.gitVersion=v$version -X $at.gitMajor=1 -X $at.gitMinor=${version:2:2}" \
+		k8s.io/kubernetes/cmd/kube-apiserver
+	cd "$root/tests/kubernetes/prometheus"
+	GOFLAGS=-mod=readonly go build -o "$dir/prometheus" .
+} >build.log 2>&1 || { tail -5 "$dir/build.log"; exit 1; }

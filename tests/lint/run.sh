@@ -156,7 +156,16 @@ itself() {
 	grep -nE '/(work|farm)/|registry\.npmjs|deb\.debian|proxy\.golang' $(files '*' | grep -v '^tests/lint/') /dev/null
 }
 
-for name in ${2:-includes floor_plan folder_size format top_level readmes shape width blanks promises banned typedefs headers scripts itself}; do
+# Scripts run under Debian 12's Node 18. What came later, or has other arguments there:
+node_18() {
+	local since='\.(toReversed|toSorted|toSpliced|isWellFormed|toWellFormed)\(|Array\.fromAsync|(Object|Map)\.groupBy'
+	since+='|Promise\.(withResolvers|try)\b|import\.meta\.(dirname|filename)|mock\.(timers|module)|styleText|\bglobSync\b'
+	since+='|process\.loadEnvFile|partialDeepStrictEqual|new WebSocket\(|\bawait using\b|Iterator\.from'
+	since+='|\.(isSubsetOf|isSupersetOf|isDisjointFrom|symmetricDifference)\('
+	grep -nE "$since" $(files '*.mjs') /dev/null | sed -E 's/^([^:]+:[0-9]+):.*/\1: Node 18 lacks this/'
+}
+
+for name in ${2:-includes floor_plan folder_size format top_level readmes shape width blanks promises banned typedefs headers scripts itself node_18}; do
 	rule "$name" "$name"
 done
 

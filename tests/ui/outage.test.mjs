@@ -1,6 +1,7 @@
 // The server cannot be reached: delays, one probe for all, and who asks again.
 import assert from "node:assert/strict";
-import test, { mock } from "node:test";
+import test from "node:test";
+import { fakeTimers } from "./fake_timers.mjs";
 import { page } from "./page.mjs";
 
 const { outage, api } = page;
@@ -19,7 +20,7 @@ test("what counts as unreachable", () => {
 });
 
 test("all wait for one probe, which is repeated ever more slowly", async () => {
-	mock.timers.enable({ apis: ["setTimeout"] });
+	const timers = fakeTimers();
 	try {
 		let probes = 0;
 		let up = false;
@@ -36,9 +37,9 @@ test("all wait for one probe, which is repeated ever more slowly", async () => {
 		assert.equal(store.get().lastAnswer, null);
 		for (const [i, s] of [3, 5, 10, 20, 30, 30].entries()) {
 			assert.equal(outage.delaySeconds(i), s);
-			mock.timers.tick(1000 * s - 1);
+			timers.tick(1000 * s - 1);
 			assert.equal(probes, i);
-			mock.timers.tick(1);
+			timers.tick(1);
 			assert.equal(probes, i + 1);
 			assert.equal(store.get().retryAt, null, "under way");
 			await turns();
@@ -49,34 +50,34 @@ test("all wait for one probe, which is repeated ever more slowly", async () => {
 		await turns();
 		assert.equal(store.get(), null);
 		assert.deepEqual(asked, ["a", "c"], "each once");
-		mock.timers.tick(100000);
+		timers.tick(100000);
 		assert.equal(probes, 7, "and nothing is left");
 		// One that fails again at once has to wait longer: it is the same outage.
 		store.wait(() => asked.push("a again"));
-		mock.timers.tick(29999);
+		timers.tick(29999);
 		assert.equal(probes, 7);
-		mock.timers.tick(1);
+		timers.tick(1);
 		await turns();
 		assert.equal(probes, 8);
 		assert.deepEqual(asked, ["a", "c", "a again"]);
 		assert.notEqual(store.get(), undefined);
 	} finally {
-		mock.timers.reset();
+		timers.reset();
 	}
 });
 
 test("an error that is not the network's ends the outage too", async () => {
-	mock.timers.enable({ apis: ["setTimeout"] });
+	const timers = fakeTimers();
 	try {
 		const store = new outage.OutageStore(async () => {
 			throw new api.ApiError(500, "internal", "x");
 		});
 		let again = 0;
 		store.wait(() => again++);
-		mock.timers.tick(3000);
+		timers.tick(3000);
 		await turns();
 		assert.deepEqual([store.get(), again], [null, 1]);
 	} finally {
-		mock.timers.reset();
+		timers.reset();
 	}
 });

@@ -14,7 +14,7 @@
 
 #include "promql/syntax/parse.h"
 
-struct profile_type; /* tsdb/db.h */
+struct profile_type; /* tsdb/symbols/profile_type.h */
 
 #define PYROSCOPE_TYPE_LABEL "__profile_type__"
 #define PYROSCOPE_TYPES_MAX 4u /* that one selector may name */
