@@ -356,7 +356,7 @@ help:
 	@echo "make cluster    build, then three shards and two query nodes over a Ceph on this machine, to kill any of them"
 	@echo "make test       the tests, a quarter of an hour;  LOAD=30 beside so many busy loops"
 	@echo "  STAGE=NAME    one stage: $(STAGES:test-%=%)"
-	@echo "  ROOM=ROOM     the unit tests of one room, under ASan as well: tsdb/head, web/api ... (make rooms)"
+	@echo "  ROOM=ROOM     the unit tests of one room, under ASan: tsdb/head, web/api ... (make rooms)"
 	@echo "make test-all   every test there is, each sweep whole; hours"
 	@echo "make lint;  make bench;  make fuzz;  make torture"
 	@echo "make campaign   kills in a cluster on a real object store, KILLS of them drawn by SEED"

@@ -287,7 +287,7 @@ LONG_COMPUTE := unit test-asan test-tsan test-torture test-damage test-fuzz test
 LONG_WAIT := test-tools test-bench test-ui test-demo test-browser test-e2e test-e2e-long test-campaign test-consul test-kubernetes
 LONG_ALONE := test-browser-long
 STAGES := $(sort $(STAGES_COMPUTE) $(STAGES_WAIT) $(LONG_COMPUTE) $(LONG_WAIT) $(LONG_ALONE))
-# `make test STAGE=e2e` runs one of them, `make test ROOM=tsdb/head` the unit tests of a room, under ASan as well.
+# `make test STAGE=e2e` runs one of them, `make test ROOM=tsdb/head` the unit tests of a room.
 STAGE ?=
 ROOM ?=
 $(foreach r,$(ROOMS) cmd,$(eval .PHONY: asan-unit-$(r))$(eval asan-unit-$(r): ; \
@@ -295,7 +295,7 @@ $(foreach r,$(ROOMS) cmd,$(eval .PHONY: asan-unit-$(r))$(eval asan-unit-$(r): ; 
 test_stages := $(if $(STAGE)$(ROOM),,$(STAGES_COMPUTE) -- $(STAGES_WAIT))
 test_stages += $(foreach s,$(STAGE),$(or $(filter $(s) test-$(s),$(STAGES)),$(error \
 	STAGE is $(s); it may be $(STAGES:test-%=%))))
-test_stages += $(foreach r,$(ROOM),$(if $(filter $(r),$(ROOMS) cmd),unit-$(r) asan-unit-$(r),$(error \
+test_stages += $(foreach r,$(ROOM),$(if $(filter $(r),$(ROOMS) cmd),asan-unit-$(r),$(error \
 	ROOM is $(r); it may be $(ROOMS) cmd)))
 .PHONY: test test-all
 test: deps-test $(if $(ROOM),,all)

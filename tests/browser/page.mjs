@@ -12,6 +12,7 @@ import assert from "node:assert/strict";
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import test from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { chromium, firefox } from "playwright-core";
 
 export { startServer } from "../server.mjs";
@@ -34,6 +35,17 @@ const LAUNCH = {
 			executablePath: process.env.EPI_FIREFOX ?? "/usr/bin/firefox-esr",
 		}),
 };
+
+/** Waits until read() gives `want`, and says both where it never does. */
+export async function comes(read, want, what) {
+	const end = Date.now() + WAIT_MS;
+	for (;;) {
+		const got = await read();
+		if (isDeepStrictEqual(got, want)) return;
+		if (Date.now() > end) assert.deepEqual(got, want, what);
+		await new Promise((done) => setTimeout(done, 20));
+	}
+}
 
 /** The started browsers by name. */
 const browsers = new Map();

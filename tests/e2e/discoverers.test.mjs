@@ -145,7 +145,9 @@ test('a Docker daemon', { timeout: 300000 }, async (t) => {
   } finally {
     for (const name of command('ps', '-aq').split('\n').filter(Boolean)) command('rm', '-f', name);
     await daemon.stop('SIGTERM');
-    for (const [, at] of readFileSync('/proc/mounts', 'utf8').matchAll(/^\S+ (\S+) /gm)) if (at.startsWith(dir)) execFileSync('umount', [at]);
+    // Inner ones first; what is still in use goes when it no longer is.
+    const mounts = [...readFileSync('/proc/mounts', 'utf8').matchAll(/^\S+ (\S+) /gm)].map(([, at]) => at).filter((at) => at.startsWith(dir));
+    for (const at of mounts.reverse()) execFileSync('umount', ['-l', at]);
   }
 });
 
