@@ -3,13 +3,17 @@
 # after the other, also after a failure; lanes run at the same time. Where there are two, the second has the processors first:
 # its tests mostly wait, and the first computes in the meantime. What is behind a "+" begins when all before it has ended. Then the closing lines "N passed, N failed, N skipped" are added up; a stage without one
 # has failed. What failed is shown at the end.
-#   LOAD=N          beside N busy loops
+#   LOAD=N          beside N busy loops; all lanes are then equal, and what ends things that hang waits ten times as long
 #   STAGE_TIMEOUT   seconds, against a stage that never ends; a slow machine is no reason to end one
 set -u
 cd "$(dirname "$0")/.."
 unset MAKEFLAGS MFLAGS MAKELEVEL # each stage is a make of its own, with its own jobs
 mkdir -p build/logs
 begun=$(date +%s) children=()
+export STAGE_TIMEOUT=${STAGE_TIMEOUT:-5400}
+if [ "${LOAD:-0}" != 0 ]; then
+	export STAGE_TIMEOUT=$((10 * STAGE_TIMEOUT)) FILE_TIMEOUT=18000 TEST_TIMEOUT=6000
+fi
 end_children() {
 	local pid
 	for pid in ${children[@]+"${children[@]}"}; do
@@ -22,7 +26,7 @@ trap 'exit 1' INT TERM
 
 run_stage() { # the result in a file, the log beside it
 	local stage=$1 log=build/logs/${1//\//-}.log line begin=$SECONDS rc
-	timeout "${STAGE_TIMEOUT:-5400}" make --no-print-directory "$stage" >"$log" 2>&1
+	timeout "$STAGE_TIMEOUT" make --no-print-directory "$stage" >"$log" 2>&1
 	rc=$?
 	line=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
 	[ -n "$line" ] || line="no closing line, exit code $rc"
@@ -33,7 +37,7 @@ run_stage() { # the result in a file, the log beside it
 
 run_lane() { # its niceness, its stages
 	local stage
-	[ "$1" = 0 ] || renice -n "$1" $BASHPID >/dev/null
+	[ "$1" = 0 ] || [ "${LOAD:-0}" != 0 ] || renice -n "$1" $BASHPID >/dev/null
 	shift
 	for stage in "$@"; do
 		run_stage "$stage"

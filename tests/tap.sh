@@ -2,7 +2,7 @@
 # Runs files of tests under node, each in its own process, and prints their reports one after the other:
 #   tests/tap.sh N FILE... [-- N FILE...]
 # N files run at a time, since they mostly wait. Files begin in the given order; those behind "--" begin when all files
-# before it have ended. Reports of files that failed come last, and what failed in them after all else.
+# before it have ended. A file that hangs is ended after FILE_TIMEOUT seconds; a slow machine is no reason to end one. Reports of files that failed come last, and what failed in them after all else.
 set -u
 . "$(dirname "$0")/env.sh"
 work=$(mktemp -d)
@@ -20,7 +20,7 @@ while [ $# != 0 ]; do
 	[ ${#files[@]} != 0 ] || continue
 	printf '%s\n' "${files[@]}" |
 		xargs -P "$at_once" -I{} bash -c 'out=$2/$(basename "$1") TIMEFORMAT="%R s, %U s + %S s of a processor"
-			{ time node --test "$1" >"$out" 2>&1; } 2>"$out.time" || { mv "$out" "$out.failed"; exit 1; }' _ {} "$work" || rc=1
+			{ time timeout -k 10 "${FILE_TIMEOUT:-1800}" node --test "$1" >"$out" 2>&1; } 2>"$out.time" || { mv "$out" "$out.failed"; exit 1; }' _ {} "$work" || rc=1
 done
 shopt -s nullglob
 cat "$work"/*.mjs "$work"/*.failed

@@ -5,10 +5,11 @@ import { execFileSync } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import test, { after } from "node:test";
+import test, { after, before } from "node:test";
 import {
 	addressHas,
 	closeBrowser,
+	comes,
 	explore,
 	fixedWindow,
 	flameReady,
@@ -21,6 +22,13 @@ import {
 	shot,
 } from "./page.mjs";
 
+// The drawer shows a day in whole minutes. Of a fleet that just began, none has a value yet.
+before(() =>
+	comes(async () => {
+		const time = Math.floor(Date.now() / 60000) * 60 - 60;
+		return (await fleetApi("query", { query: "count(count_over_time(cpu{job=\"demo\"}[5m]))", time })).result.length;
+	}, 1, "a minute of the fleet"),
+);
 after(closeBrowser);
 
 const drawer = (page) => page.getByRole("dialog", { name: "New alert" });

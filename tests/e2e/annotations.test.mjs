@@ -62,7 +62,7 @@ const want = {
   ],
 };
 
-test('pods are scraped as their annotations say', { timeout: 300000 }, async (t) => {
+test('pods are scraped as their annotations say', async (t) => {
   const dir = scratch(t);
   const kube = await new KubeApi().listen(t);
   for (const x of pods) kube.put('pods', x);

@@ -6,7 +6,7 @@ import { demoRegressions, query, request, scratch, startDemo, startServer, until
 const regression = 'rankOffers';
 const BASE_S = 60; // other work on the machine comes and goes: of a short time it may be all
 
-test(`${regression} becomes slower in a running program`, { timeout: 900000 }, async (t) => {
+test(`${regression} becomes slower in a running program`, async (t) => {
   const demo = await startDemo(t, 'v1', 'none');
   const config = `
 global: {scrape_interval: 2s}

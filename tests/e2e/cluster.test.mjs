@@ -24,7 +24,7 @@ async function hasAll(server, list, what) {
 /** Everybody has acknowledged so many. */
 const enough = (pushers, n) => until(`${n} profiles of each`, 60, () => pushers.every((p) => p.acknowledged.length >= n));
 
-test('three shards, two query nodes', { timeout: 1500000 }, async (t) => {
+test('three shards, two query nodes', async (t) => {
   const dir = scratch(t);
   const ceph = await startCeph(t, { osds: 3 });
   const cluster = new Cluster(t, { dir, store: ceph, interval: '3s', args: WINDOW });

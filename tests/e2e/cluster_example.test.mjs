@@ -95,7 +95,7 @@ function hasAll(member, since, what) {
   });
 }
 
-test('make cluster: members die and come back', { timeout: 1200000 }, async (t) => {
+test('make cluster: members die and come back', async (t) => {
   const began = Date.now() / 1000;
   const terminal = new Terminal(t, 'make', ['--no-print-directory', 'cluster', `BUILD=${relative(root, build)}`]);
   await terminal.ready();
@@ -172,7 +172,7 @@ test('make cluster: members die and come back', { timeout: 1200000 }, async (t) 
   });
 });
 
-test('a store that the environment names', { timeout: 600000 }, async (t) => {
+test('a store that the environment names', async (t) => {
   const fake = await new S3Fake().listen();
   t.after(() => fake.close());
   const store = { EPI_S3_ENDPOINT: fake.endpoint, EPI_S3_BUCKET: fake.bucket, EPI_S3_REGION: fake.region, EPI_S3_PREFIX: 'mine',
@@ -222,7 +222,7 @@ test('a store that the environment names', { timeout: 600000 }, async (t) => {
   });
 });
 
-test('Ctrl-C while it begins leaves nothing', { timeout: 600000 }, async (t) => {
+test('Ctrl-C while it begins leaves nothing', async (t) => {
   const terminal = new Terminal(t, script, []);
   const parent = new RegExp(`^PPid:\\s${terminal.run.child.pid}$`, 'm');
   const ceph = await until('Ceph begins', 120, () => {

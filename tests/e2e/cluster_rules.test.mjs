@@ -13,7 +13,7 @@ const RULES = `groups:
   - {alert: Costly, expr: "calls:total > 0"}
 `;
 
-test('one query node evaluates the rules, and another one when it dies', { timeout: 900000 }, async (t) => {
+test('one query node evaluates the rules, and another one when it dies', async (t) => {
   const dir = scratch(t);
   const store = await new S3Fake().listen();
   t.after(() => store.close());

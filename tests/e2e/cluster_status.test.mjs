@@ -16,7 +16,7 @@ function sameKeys(answer, example, atTimes = []) {
   assert.deepEqual(keys(answer), keys(example));
 }
 
-test('a bucket, its shards and its costs are shown', { timeout: 300000 }, async (t) => {
+test('a bucket, its shards and its costs are shown', async (t) => {
   const alone = await startServer(t, { dir: scratch(t), config: 'scrape_configs: []\n' });
   assert.deepEqual(await status(alone), { mode: 'server' });
   assert.ok(!(await metrics(alone)).some((line) => /^epimetheus_(bucket_requests_cost|cluster_shards) [1-9]/.test(line)));

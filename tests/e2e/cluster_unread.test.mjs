@@ -5,7 +5,7 @@ import { S3Fake } from '../s3_fake.mjs';
 import { scratch, until } from './lib.mjs';
 import { Cluster, Pusher, stored } from './shards.mjs';
 
-test('a shard whose first look goes on is named', { timeout: 600000 }, async (t) => {
+test('a shard whose first look goes on is named', async (t) => {
   const fake = await new S3Fake().listen();
   t.after(() => fake.close());
   const cluster = new Cluster(t, { dir: scratch(t), store: fake, total: 2 });

@@ -18,7 +18,7 @@ function compare(file, got) {
 const run = (t, ...args) => finish(t, epitool, args, 60, { cwd: corpus });
 
 for (const program of readdirSync(corpus)) {
-  test(`configurations of ${program}`, { timeout: 300000 }, async (t) => {
+  test(`configurations of ${program}`, async (t) => {
     const files = readdirSync(join(corpus, program)).filter((name) => !goldens.test(name));
     assert.ok(files.length > 1, program);
     for (const name of files) {
@@ -47,7 +47,7 @@ test('the configuration of Alloy in examples/', async (t) => {
   assert.match(wrong.err, /\n {2}HINT: `epitool convert alloy \S+config\.alloy` writes it as YAML\n/);
 });
 
-test('what the operator writes for pods loads as it is, with the flag', { timeout: 120000 }, async (t) => {
+test('what the operator writes for pods loads as it is, with the flag', async (t) => {
   const dir = scratch(t);
   const pods = readFileSync(join(corpus, 'prometheus/operator.yml'), 'utf8')
     .replace(/- job_name: serviceMonitor[^]*?(?=- job_name: podMonitor)/, '').replace(/rule_files:\n.*\n/, '').replace(/^alerting:[^]*/m, '')

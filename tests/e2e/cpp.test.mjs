@@ -54,7 +54,7 @@ async function order(server, matcher, params = {}) {
   return JSON.parse(res.body).data;
 }
 
-test('programs of C++ show their functions', { timeout: 300000 }, async (t) => {
+test('programs of C++ show their functions', async (t) => {
   const dir = scratch(t);
   const gp = await startService(t, buildService(dir, 'gp', ['-ltcmalloc_and_profiler']), gperftools);
   const je = await startService(t, buildService(dir, 'je', ['-DJEMALLOC', '-ljemalloc']), jemalloc);

@@ -31,7 +31,7 @@ function topRows(text) {
   return lines.slice(head + 1).filter((l) => l.trim() !== '').map((l) => l.trim().split(/\s+/).join(' '));
 }
 
-test(`two versions of the demo, ${regression} regresses`, { timeout: 900000 }, async (t) => {
+test(`two versions of the demo, ${regression} regresses`, async (t) => {
   assert.ok(demoRegressions().includes(regression));
   const dir = scratch(t);
   const v1 = await startDemo(t, 'v1', 'none');
@@ -158,7 +158,7 @@ test(`two versions of the demo, ${regression} regresses`, { timeout: 900000 }, a
   });
 });
 
-test('a scrape read back is what was scraped', { timeout: 300000 }, async (t) => {
+test('a scrape read back is what was scraped', async (t) => {
   const dir = scratch(t);
   const demo = await startDemo(t, 'v1', 'none');
   // What the demo said once is said again and again, so that it is known what was scraped.
@@ -210,7 +210,7 @@ scrape_configs:
   assert.match(two.body.toString(), /more than one series is selected/);
 });
 
-test('a reload takes up a target, and a broken file changes nothing', { timeout: 300000 }, async (t) => {
+test('a reload takes up a target, and a broken file changes nothing', async (t) => {
   const dir = scratch(t);
   const v1 = await startDemo(t, 'v1', 'none', 10);
   const server = await startServer(t, { dir, config: 'scrape_configs: []\n', args: ['--web.enable-lifecycle'] });

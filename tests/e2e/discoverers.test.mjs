@@ -14,7 +14,7 @@ function instance(Service, Node = {}, Checks = []) {
     Service: { ID: 'id-1', Service: 'x', Tags: [], Address: '', Port: 8080, Meta: null, ...Service }, Checks };
 }
 
-test('consul', { timeout: 300000 }, async (t) => {
+test('consul', async (t) => {
   const check = (Status, CheckID = 'c') => ({ CheckID, Status, Name: 'n', Output: '' });
   const fake = await fakes.consul(t, {
     consul: [instance({ ID: 'consul', Service: 'consul', Port: 8300 })],
@@ -53,7 +53,7 @@ test('consul', { timeout: 300000 }, async (t) => {
   assert.ok(asked(/^GET \/v1\/health\/service\/a%20b%2Fc\?/) > 0);
 });
 
-test('nomad', { timeout: 300000 }, async (t) => {
+test('nomad', async (t) => {
   const of = (ServiceName, ID, more) => ({ ID, ServiceName, Namespace: 'default', NodeID: 'n1', Datacenter: 'dc1', JobID: 'j', AllocID: 'a',
     Tags: [], Address: '10.0.0.1', Port: 20000, CreateIndex: 1, ModifyIndex: 1, ...more });
   const fake = await fakes.nomad(t, [
@@ -85,7 +85,7 @@ const ports = [
   { PrivatePort: 53, Type: 'udp' }, { PrivatePort: 7070, Type: 'tcp' },
 ];
 
-test('docker', { timeout: 300000 }, async (t) => {
+test('docker', async (t) => {
   const state = { networks, containers: [
     container('plain', 'default', bridge('172.17.0.2'), ports),
     container('udp', 'default', bridge('172.17.0.3'), [{ PrivatePort: 53, Type: 'udp' }]),
@@ -125,7 +125,7 @@ async function startDocker(t, dir) {
   return { daemon, socket, command: (...args) => execFileSync(join(at, 'bin/docker'), args, { env, stdio: 'pipe' }).toString().trim() };
 }
 
-test('a Docker daemon', { timeout: 300000 }, async (t) => {
+test('a Docker daemon', async (t) => {
   const dir = scratch(t), { reason, daemon, socket, command } = await startDocker(t, dir);
   if (reason) return t.skip(reason);
   try {
@@ -163,7 +163,7 @@ const full = {
 const small = (instanceId, more) => ({ instanceId, imageId: 'ami-2', instanceState: { name: 'running' }, instanceType: 't3.nano', privateDnsName: '',
   dnsName: '', placement: { availabilityZone: 'eu-west-2c' }, privateIpAddress: `10.0.1.${instanceId.length}`, ...more });
 
-test('ec2', { timeout: 300000 }, async (t) => {
+test('ec2', async (t) => {
   const six = (ip, index, primary) => ({ subnetId: 's', attachment: { deviceIndex: index },
     ipv6AddressesSet: [{ ipv6Address: ip, ...(primary ? { isPrimaryIpv6: true } : {}) }] });
   const state = { zones, reservations: [
@@ -192,7 +192,7 @@ test('ec2', { timeout: 300000 }, async (t) => {
   assert.equal((await ours(both.server)).keys.length, 3);
 });
 
-test('ec2 with the credentials of the instance, and those of a role', { timeout: 300000 }, async (t) => {
+test('ec2 with the credentials of the instance, and those of a role', async (t) => {
   const fake = await fakes.ec2(t, { zones, reservations: [reservation(full)] }, { INSTANCE: 'is', ROLE: 'rs' });
   const entry = { endpoint: `http://${fake.address}`, refresh_interval: '1s' };
   const both = await pair(t, {
@@ -204,7 +204,7 @@ test('ec2 with the credentials of the instance, and those of a role', { timeout:
   assert.deepEqual([...fake.scopes].sort(), ['eu-central-1/ec2/aws4_request', 'eu-central-1/sts/aws4_request']);
 });
 
-test("Debian's prometheus finds the same with docker and ec2", { timeout: 300000 }, async (t) => {
+test("Debian's prometheus finds the same with docker and ec2", async (t) => {
   // It is older: it knows no image of a container and no region, and takes all networks.
   const since = /__meta_(docker_container_image(_id)?|ec2_region|ec2_(default|primary)_ipv6_address(es)?)$/;
   const older = (list) => list.map((x) => JSON.stringify(JSON.parse(x).filter(([k]) => !since.test(k)))).sort();

@@ -23,7 +23,7 @@ const top = (file) => execFileSync('go', ['tool', 'pprof', '-top', '-nodefractio
 /** The rows of go tool pprof's report, without what its head says of the machine. */
 const rows = (text) => text.slice(text.indexOf('      flat')).trim();
 
-test('epitool: push, query, diff', { timeout: 300000 }, async (t) => {
+test('epitool: push, query, diff', async (t) => {
   const dir = scratch(t);
   const one = join(dir, 'cpu1.pb.gz'), two = join(dir, 'cpu2.pb.gz');
   await profileOf(t, one, 'v1', 'none');
@@ -221,7 +221,7 @@ function onTerminal(t, columns, args, input = 'pipe') {
   return start(t, 'script', ['-qefc', `stty cols ${columns}; exec ${quoted}`, '/dev/null'], { stdio: [input, 'pipe', 'pipe'] });
 }
 
-test('epitool: on a terminal', { timeout: 300000 }, async (t) => {
+test('epitool: on a terminal', async (t) => {
   const { createServer } = await import('node:http');
   const name = 'a/package/of/a/name/that/is/long.Function';
   const answer = { status: 'success', data: { resultType: 'vector', unit: 'bytes', result: [{ metric: { function: name }, value: [1, '2048'] }] } };
@@ -261,7 +261,7 @@ test('epitool: Ctrl-C ends the wait for an answer', async (t) => {
   }
 });
 
-test('epitool: Ctrl-C cancels the query on the server', { timeout: 300000 }, async (t) => {
+test('epitool: Ctrl-C cancels the query on the server', async (t) => {
   const dir = scratch(t);
   const server = await startServer(t, { dir, config: 'scrape_configs: []\n' });
   const metrics = async () => (await request(`${server.url}/metrics`)).body.toString();

@@ -16,6 +16,13 @@ async function listen(t, server) {
   return server.address().port;
 }
 
+/** Answers as another server did. Whether that one keeps its connection is between it and us: Node 18 asks it not to. */
+function relay(answer, res) {
+  const { connection: _, ...headers } = answer.headers;
+  res.writeHead(answer.statusCode, headers);
+  answer.pipe(res);
+}
+
 /** A proxy. Names that end in .test exist behind it alone: `names` says where they are. */
 async function openProxy(t, names) {
   const seen = [];
@@ -26,10 +33,7 @@ async function openProxy(t, names) {
     if (!allowed(req)) return res.writeHead(407).end();
     const url = new URL(req.url), [host, port] = place(url.host).split(':');
     const { 'proxy-authorization': _, ...headers } = req.headers;
-    req.pipe(http.request({ host, port, path: url.pathname + url.search, method: req.method, headers }, (answer) => {
-      res.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(res);
-    }).on('error', () => res.destroy()));
+    req.pipe(http.request({ host, port, path: url.pathname + url.search, method: req.method, headers }, (answer) => relay(answer, res)).on('error', () => res.destroy()));
   });
   server.on('connect', (req, socket) => {
     seen.push({ method: 'CONNECT', url: req.url, headers: req.headers });
@@ -80,10 +84,7 @@ async function openFront(t, file, tokens, demo) {
     seen.push(req.headers.authorization);
     requests.set(req.socket, (requests.get(req.socket) ?? 0) + 1);
     if (!tokens.taken(req.headers.authorization)) return res.writeHead(401).end('who are you?');
-    http.get({ host, port, path: req.url }, (answer) => {
-      res.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(res);
-    }).on('error', () => res.destroy());
+    http.get({ host, port, path: req.url }, (answer) => relay(answer, res)).on('error', () => res.destroy());
   }));
   return { seen, address: `127.0.0.1:${own}`, busiest: () => Math.max(0, ...requests.values()) };
 }
@@ -117,7 +118,7 @@ async function untilScraped(server, name) {
   }
 }
 
-test('through proxies', { timeout: 300000 }, async (t) => {
+test('through proxies', async (t) => {
   const dir = scratch(t), file = certificates(dir);
   const demo = await startDemo(t, 'v1', 'none', 10);
   const tokens = { taken: () => true };
@@ -181,7 +182,7 @@ scrape_configs:
   await until('a tunnel serves more than one scrape', 20, () => front.busiest() > 1);
 });
 
-test('with tokens', { timeout: 300000 }, async (t) => {
+test('with tokens', async (t) => {
   const dir = scratch(t), file = certificates(dir);
   const demo = await startDemo(t, 'v1', 'none', 10);
   const tokens = await openTokens(t, file);

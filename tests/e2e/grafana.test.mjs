@@ -48,7 +48,7 @@ function isMatrix(d) {
   for (const e of d.result) e.values.forEach(isSample);
 }
 
-test('Grafana with a Prometheus data source, and formats for other programs', { timeout: 900000 }, async (t) => {
+test('Grafana with a Prometheus data source, and formats for other programs', async (t) => {
   const dir = scratch(t);
   const demo = await startDemo(t, 'v1', 'none');
   const server = await startServer(t, { dir, config: `

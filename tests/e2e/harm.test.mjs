@@ -60,7 +60,7 @@ async function resident(server) {
   return Number(readFileSync(`/proc/${server.child.pid}/status`, 'utf8').match(/VmRSS:\s+(\d+)/)[1]) * 1024;
 }
 
-test('who may not sign in cannot stop ingest with bodies that never end', { timeout: 300000 }, async (t) => {
+test('who may not sign in cannot stop ingest with bodies that never end', async (t) => {
   const dir = scratch(t);
   writeFileSync(join(dir, 'web.yml'), `basic_auth_users: {alice: '${HASH}'}\n`);
   const server = await startServer(t, { dir, config: CONFIG,
@@ -76,7 +76,7 @@ test('who may not sign in cannot stop ingest with bodies that never end', { time
   }
 });
 
-test('without users, an address has a share of what bodies may hold', { timeout: 300000 }, async (t) => {
+test('without users, an address has a share of what bodies may hold', async (t) => {
   const dir = scratch(t);
   const server = await startServer(t, { dir, config: CONFIG, args: ['--web.enable-ingest'] });
   for (let i = 0; i < 18; i++) await hold(t, server, '/api/v1/ingest?name=x'); // one by one: 16 fit to the last byte
@@ -88,7 +88,7 @@ test('without users, an address has a share of what bodies may hold', { timeout:
   assert.ok(Number(metrics.match(/^epimetheus_http_bodies_refused_total\{limit="address"\} (\d+)/m)?.[1]) >= 14, metrics);
 });
 
-test('guessing passwords does not keep out who signs in for the first time', { timeout: 300000 }, async (t) => {
+test('guessing passwords does not keep out who signs in for the first time', async (t) => {
   const dir = scratch(t);
   writeFileSync(join(dir, 'web.yml'), `basic_auth_users:\n${
     Array.from({ length: 8 }, (_, i) => `  user${i}: '${HASH}'\n`).join('')}`);

@@ -56,7 +56,7 @@ const kinds = {
   garbage: [/./, () => http.createServer((req, res) => res.end(Buffer.from('0a0b0c0d', 'hex')))],
 };
 
-test('hostile targets', { timeout: 300000 }, async (t) => {
+test('hostile targets', async (t) => {
   const dir = scratch(t);
   const good = await startDemo(t, 'v1', 'none', 20);
   const unreachable = await serve(t, () => net.createServer());

@@ -11,17 +11,17 @@ async function streams(kube, want) {
   await until('streams', AT_LAST, () => isDeepStrictEqual(kube.open(), want)).catch(() => assert.deepEqual(kube.open(), want));
 }
 
-test('six roles follow their objects', { timeout: 300000 }, async (t) => {
+test('six roles follow their objects', async (t) => {
   const kube = await new KubeApi().listen(t);
   await sixRoles(t, kube);
   await streams(kube, { nodes: 1, namespaces: 1, pods: 1, services: 1, endpoints: 1, endpointslices: 1, ingresses: 1 });
 });
 
-test('node selectors select pods; deployments, jobs and cron jobs above them', { timeout: 300000 }, async (t) => {
+test('node selectors select pods; deployments, jobs and cron jobs above them', async (t) => {
   await nodesAndOwners(t, await new KubeApi().listen(t));
 });
 
-test('ten jobs share the watches of each namespace; a reload keeps them', { timeout: 300000 }, async (t) => {
+test('ten jobs share the watches of each namespace; a reload keeps them', async (t) => {
   const dir = scratch(t);
   const kube = await new KubeApi().listen(t);
   for (const ns of ['a', 'b', 'c']) kube.put('pods', pod(ns, 'p', { ip: '10.1.0.1', labels: { app: ns } }));
@@ -43,7 +43,7 @@ test('ten jobs share the watches of each namespace; a reload keeps them', { time
   await soon(server, 'new', '10.1.0.2:6060 a', 'namespace');
 });
 
-test('a token that rotates, and one that is refused', { timeout: 300000 }, async (t) => {
+test('a token that rotates, and one that is refused', async (t) => {
   const dir = scratch(t);
   const kube = await new KubeApi().listen(t);
   const file = join(dir, 'token');
@@ -92,7 +92,7 @@ function trouble(kube, pick) {
   }
 }
 
-test('churn and trouble end in what the cluster holds', { timeout: 300000 }, async (t) => {
+test('churn and trouble end in what the cluster holds', async (t) => {
   const seed = Number(process.env.EPI_SEED || 1);
   const pick = random(seed);
   const kube = await new KubeApi().listen(t);

@@ -22,12 +22,14 @@ export function sleep(ms) {
   return new Promise((done) => setTimeout(done, ms));
 }
 
+const HANGS_S = 600;
+
 /**
- * Calls fn until it returns something true; after that time it fails with the last error or value. `seconds` is enough
- * on an idle machine; the limit is four times as long, for busy ones.
+ * Calls fn until it returns something true. `seconds` is enough on an idle machine. On a busy one it may take much longer;
+ * only what never comes fails, with the last error or value.
  */
 export async function until(what, seconds, fn) {
-  const end = Date.now() + 4 * seconds * 1000;
+  const limit = Math.max(HANGS_S, 4 * seconds), end = Date.now() + limit * 1000;
   let last;
   for (;;) {
     try {
@@ -36,7 +38,7 @@ export async function until(what, seconds, fn) {
     } catch (e) {
       last = e;
     }
-    if (Date.now() > end) throw new Error(`${what}: not within ${4 * seconds} s; last: ${last?.stack || JSON.stringify(last)}`);
+    if (Date.now() > end) throw new Error(`${what}: not within ${limit} s; last: ${last?.stack || JSON.stringify(last)}`);
     await sleep(100);
   }
 }
@@ -78,10 +80,10 @@ export function start(t, program, args, options = {}) {
   return run;
 }
 
-/** Runs a program to its end, for at most `seconds`. */
+/** Runs a program to its end. It is killed if it hangs, after `seconds` or more. */
 export async function finish(t, program, args, seconds = 60, options = {}) {
   const run = start(t, program, args, options);
-  const timer = setTimeout(() => run.child.kill('SIGKILL'), seconds * 1000);
+  const timer = setTimeout(() => run.child.kill('SIGKILL'), Math.max(HANGS_S, seconds) * 1000);
   await run.ended;
   clearTimeout(timer);
   return run;
@@ -124,7 +126,7 @@ export function request(url, { method = 'GET', headers = {}, body, ...rest } = {
       res.on('error', fail);
     });
     req.on('error', fail);
-    req.setTimeout(60000, () => req.destroy(new Error('no answer within 60 s')));
+    req.setTimeout(HANGS_S * 1000, () => req.destroy(new Error(`no answer within ${HANGS_S} s`)));
     req.end(body);
   });
 }

@@ -11,7 +11,7 @@ const metric = async (server, name) => {
   return Number(line?.slice(name.length + 1));
 };
 
-test('honest targets beside hostile ones', { timeout: 300000 }, async (t) => {
+test('honest targets beside hostile ones', async (t) => {
   const dir = scratch(t), file = join(dir, 'targets.json');
   const fleet = start(t, join(build, 'tests/load/load'), [`--targets=${N}`, '--hostile=33', `--file=${file}`, '--interval=2s',
     '--services=3', '--variants=1', '--scrapes=2']);

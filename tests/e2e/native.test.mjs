@@ -49,7 +49,7 @@ function counted(of) {
   return Object.fromEntries(Object.entries(of).map(([name, n]) => [name.replace(' (by nm)', ''), n]));
 }
 
-test('programs that an eBPF profiler saw get their names', { timeout: 240000 }, async (t) => {
+test('programs that an eBPF profiler saw get their names', async (t) => {
   const dir = scratch(t);
   const server = await startServer(t, { dir, args, config: 'scrape_configs: []\n' });
   const body = recorded('p2-standalone-99hz-steady').at(Date.now() - 2000);
@@ -133,7 +133,7 @@ async function byAddr2line(t, dir, body, binary) {
   return sums;
 }
 
-test('a stripped program of C++ with gperftools: hex first, then names, lines and inlined calls of the same window', { timeout: 240000 }, async (t) => {
+test('a stripped program of C++ with gperftools: hex first, then names, lines and inlined calls of the same window', async (t) => {
   const dir = scratch(t), full = join(dir, 'full'), run = join(dir, 'run');
   mkdirSync(full);
   mkdirSync(run);

@@ -9,7 +9,7 @@ const FILES = ['p2-standalone-99hz-steady', 'p4-standalone-20hz-tiny', 'p5-colle
 const GRPC = ['--web.enable-ingest', '--web.otlp-grpc-listen-address=127.0.0.1:0'];
 const config = 'scrape_configs: []\n';
 
-test('what gRPC brings equals what HTTP brings', { timeout: 300000 }, async (t) => {
+test('what gRPC brings equals what HTTP brings', async (t) => {
   const dirs = [scratch(t), scratch(t)];
   const servers = await Promise.all(dirs.map((dir) => startServer(t, { dir, config, args: GRPC })));
   const session = connect(t, `http://127.0.0.1:${grpcPort(servers[1])}`);
@@ -34,7 +34,7 @@ test('what gRPC brings equals what HTTP brings', { timeout: 300000 }, async (t) 
   }
 });
 
-test('TLS, users and health', { timeout: 300000 }, async (t) => {
+test('TLS, users and health', async (t) => {
   const dir = scratch(t);
   execFileSync('openssl', ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2', '-keyout',
     'server.key', '-out', 'server.pem', '-subj', '/CN=test', '-addext', 'subjectAltName=IP:127.0.0.1'], { cwd: dir, stdio: 'pipe' });
@@ -58,7 +58,7 @@ basic_auth_users: {alice: "$2b$04$dmpZqExj/u8TGBoVsL10Z.nT5488xB4GECFwppKfqrg0hA
   assert.equal((await call(plain, body)).status, -1);
 });
 
-test('what was acknowledged before a stop is there afterwards, all else is to come again', { timeout: 300000 }, async (t) => {
+test('what was acknowledged before a stop is there afterwards, all else is to come again', async (t) => {
   const dir = scratch(t);
   let server = await startServer(t, { dir, config, args: GRPC });
   const session = connect(t, `http://127.0.0.1:${grpcPort(server)}`);
@@ -88,7 +88,7 @@ const pods = new Set(got.result.map((r) => r.metric.pod));
   assert.deepEqual([...new Set(all.result.map((r) => r.value[1]))], ['1']); // none is doubled
 });
 
-test('the port needs --web.enable-ingest', { timeout: 300000 }, async (t) => {
+test('the port needs --web.enable-ingest', async (t) => {
   const dir = scratch(t);
   const run = await startServer(t, { dir, config, args: [GRPC[1]], ready: false });
   await run.ended;

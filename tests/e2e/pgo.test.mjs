@@ -37,7 +37,7 @@ async function decisions(t, dir, pgo) {
   return run.err.split('\n').filter((l) => /inlin/.test(l)).sort();
 }
 
-test('format=pgo gives the compiler what was recorded', { timeout: 600000 }, async (t) => {
+test('format=pgo gives the compiler what was recorded', async (t) => {
   const dir = scratch(t);
   const files = await record(t, dir);
   const server = await startServer(t, { dir, args: ['--web.enable-ingest'], config: 'scrape_configs: []\n' });

@@ -36,7 +36,7 @@ const span = (seconds = 3600) => {
   return `from=${at(Date.now() - seconds * 1000)}&to=${at(Date.now() + 60000)}`;
 };
 
-test("profefe's agent and kube-profefe's tools send and read", { timeout: 600000 }, async (t) => {
+test("profefe's agent and kube-profefe's tools send and read", async (t) => {
   const dir = scratch(t);
   const program = await build(t, dir);
   let server = await startServer(t, { dir, args: INGEST, config: 'scrape_configs: []\n' });
@@ -113,7 +113,7 @@ test("profefe's agent and kube-profefe's tools send and read", { timeout: 600000
   });
 });
 
-test("times are those that Go's parser takes", { timeout: 300000 }, async (t) => {
+test("times are those that Go's parser takes", async (t) => {
   const dir = scratch(t);
   const program = await build(t, dir);
   const server = await startServer(t, { dir, config: 'scrape_configs: []\n' });
@@ -133,7 +133,7 @@ test("times are those that Go's parser takes", { timeout: 300000 }, async (t) =>
   }
 });
 
-test('scraped profiles are read, and push_config names what is pushed', { timeout: 300000 }, async (t) => {
+test('scraped profiles are read, and push_config names what is pushed', async (t) => {
   const dir = scratch(t);
   const demo = await startDemo(t, 'v1', 'none');
   const server = await startServer(t, { dir, args: INGEST, config: `

@@ -15,7 +15,7 @@ function topOf(file) {
 // It may take minutes to build, which no test's time is for.
 execFileSync(join(root, 'tests/e2e/senders/prepare.sh'), ['profilecli'], { stdio: ['ignore', 'ignore', 'inherit'] });
 
-test('profilecli', { timeout: 300000 }, async (t) => {
+test('profilecli', async (t) => {
   const dir = scratch(t);
   const v1 = await startDemo(t, 'v1', 'none');
   const v2 = await startDemo(t, 'v2', 'scoreItems');

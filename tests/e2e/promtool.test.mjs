@@ -7,7 +7,7 @@ import { api, debian, finish, query, request, scratch, startDemo, startServer, u
 
 const promtool = join(debian('prometheus'), 'promtool');
 
-test('promtool and Grafana\'s variables get numbers', { timeout: 300000 }, async (t) => {
+test('promtool and Grafana\'s variables get numbers', async (t) => {
   const dir = scratch(t);
   const demo = await startDemo(t, 'v1', 'none');
   const server = await startServer(t, { dir, config: `

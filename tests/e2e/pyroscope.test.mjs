@@ -163,7 +163,7 @@ function topRows(text) {
   return lines.slice(head + 1).filter((l) => l.trim() !== '').map((l) => l.trim().split(/\s+/).join(' '));
 }
 
-test('Grafana asks, as it asks Pyroscope', { timeout: 300000 }, async (t) => {
+test('Grafana asks, as it asks Pyroscope', async (t) => {
   const dir = scratch(t);
   const v1 = await startDemo(t, 'v1', 'none');
   const v2 = await startDemo(t, 'v2', 'scoreItems');

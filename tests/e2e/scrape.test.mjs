@@ -10,7 +10,7 @@ const one = (result) => Object.fromEntries(result.map((x) => [`${x.metric.job ??
   Number(x.value[1])]));
 const heapOnly = '{process_cpu: {enabled: false}, block: {enabled: false}, mutex: {enabled: false}, goroutine: {enabled: false}}';
 
-test('up and its companions', { timeout: 300000 }, async (t) => {
+test('up and its companions', async (t) => {
   const dir = scratch(t);
   const demo = await startDemo(t, 'v1', 'none', 10);
   const config = (down) => `
@@ -55,7 +55,7 @@ scrape_configs:
   assert.equal((await query(server, 'up')).result.length, 2);
 });
 
-test('relabelling, step by step', { timeout: 300000 }, async (t) => {
+test('relabelling, step by step', async (t) => {
   const dir = scratch(t);
   const server = await startServer(t, { dir, config: `
 scrape_configs:
@@ -112,7 +112,7 @@ scrape_configs:
   }
 });
 
-test('profile a target now', { timeout: 300000 }, async (t) => {
+test('profile a target now', async (t) => {
   const dir = scratch(t);
   const demo = await startDemo(t, 'v1', 'none', 50);
   const server = await startServer(t, { dir, args: ['--web.enable-admin-api'], config: `
@@ -183,7 +183,7 @@ scrape_configs:
   }
 });
 
-test('nobody has a target profiled without the flag', { timeout: 300000 }, async (t) => {
+test('nobody has a target profiled without the flag', async (t) => {
   const dir = scratch(t);
   const server = await startServer(t, { dir, config: 'scrape_configs: []\n' });
   const path = `${server.url}/api/v1/targets/profile?scrapeUrl=x`;
@@ -205,7 +205,7 @@ async function listen(t, handler) {
   return `127.0.0.1:${server.address().port}`;
 }
 
-test('requests as configured', { timeout: 300000 }, async (t) => {
+test('requests as configured', async (t) => {
   const dir = scratch(t);
   const seen = { first: [], second: [] };
   const second = await listen(t, (req, res) => {

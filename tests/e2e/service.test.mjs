@@ -109,7 +109,7 @@ test('help, version, licences', async (t) => {
   assert.match((await finish(t, epimetheus, ['--licenses'])).out, /LevelDB +BSD-3-Clause/);
 });
 
-test('without a configuration it scrapes itself, and says so', { timeout: 300000 }, async (t) => {
+test('without a configuration it scrapes itself, and says so', async (t) => {
   const dir = scratch(t);
   const server = await startServer(t, { dir });
   assert.match(server.err, /no configuration file: the built-in one scrapes this server itself/);
@@ -150,7 +150,7 @@ test('quit over HTTP, and a prefix', async (t) => {
   assert.equal((await server.ended).code, 0);
 });
 
-test('it runs in an empty directory tree', { timeout: 300000 }, async (t) => {
+test('it runs in an empty directory tree', async (t) => {
   const dir = scratch(t);
   copyFileSync(epimetheus, join(dir, 'epimetheus'));
   chmodSync(join(dir, 'epimetheus'), 0o755);

@@ -91,7 +91,7 @@ test('epitool compare: files', async (t) => {
   }
 });
 
-test('epitool compare: windows of one query', { timeout: 300000 }, async (t) => {
+test('epitool compare: windows of one query', async (t) => {
   const dir = scratch(t);
   const server = await startServer(t, { dir, args: ['--web.enable-ingest', '--storage.tsdb.out-of-order-time-window=6h'], config: 'scrape_configs: []\n' });
   const at = `--server=${server.url}`, now = Math.floor(Date.now() / 1000);
@@ -122,7 +122,7 @@ test('epitool compare: windows of one query', { timeout: 300000 }, async (t) => 
   assert.match(graph.out, /^cpu: 1\.55s\n\|total\n\|main\.main\n/);
 });
 
-test('epitool top', { timeout: 120000 }, async (t) => {
+test('epitool top', async (t) => {
   const { one, two } = files(t);
   const once = await run(t, 'top', '--limit=2', one);
   assert.equal(once.out, 'samples: total 100\nflat   flat%  cum    cum%  function\n  70  70.00%   70  70.00%  main.serve\n  20  20.00%   20  20.00%  runtime.memmove\n');
@@ -181,7 +181,7 @@ test('epitool flame: printed once', async (t) => {
   assert.ok(!colored.out.includes('\x1b[?1049h'));
 });
 
-test('epitool flame: on a terminal', { timeout: 120000 }, async (t) => {
+test('epitool flame: on a terminal', async (t) => {
   const { one } = files(t);
   const r = onTerminal(t, 60, 12, [epitool, 'flame', one]);
   const status = async (text) => until(text, 10, () => r.out.slice(r.out.lastIndexOf('\x1b[2J')).includes(text));
@@ -205,7 +205,7 @@ test('epitool flame: on a terminal', { timeout: 120000 }, async (t) => {
   assertRestored(r);
 });
 
-test('epitool flame: a signal gives the terminal back', { timeout: 120000 }, async (t) => {
+test('epitool flame: a signal gives the terminal back', async (t) => {
   const { one } = files(t);
   const typed = onTerminal(t, 60, 12, [epitool, 'flame', one]);
   await until('it is drawn', 10, () => typed.out.includes('main.serve'));
@@ -240,7 +240,7 @@ const has = (program) => {
 /** The long flags of a help text: [name, off by --no-]. */
 const flagsOf = (help) => [...help.matchAll(/^  (?:-\w, |    )--(?:\[no-\])?([a-z0-9.-]+)/gm)].map((m) => m[1]);
 
-test('completion in shells', { timeout: 120000 }, async (t) => {
+test('completion in shells', async (t) => {
   const dir = scratch(t);
   const scripts = {};
   for (const [program, args] of [[epitool, (s) => ['completion', s]], [epimetheus, (s) => [`--completion-script=${s}`]]])

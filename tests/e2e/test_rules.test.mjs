@@ -11,7 +11,7 @@ const rules = join(root, 'examples/rules');
 
 const shown = (run) => `exit ${run.code}\n${run.out}${run.err}`;
 
-test('files of numbers have the verdicts and the words of promtool', { timeout: 300000 }, async (t) => {
+test('files of numbers have the verdicts and the words of promtool', async (t) => {
   const program = join(debian('prometheus'), 'promtool');
   const dir = scratch(t);
   const wrong = [];
@@ -36,7 +36,7 @@ function files(dir, end) {
   return readdirSync(dir).filter((x) => x.endsWith(end)).sort();
 }
 
-test('rules of examples/ do what their tests say', { timeout: 300000 }, async (t) => {
+test('rules of examples/ do what their tests say', async (t) => {
   const ours = files(rules, '.yml').filter((x) => x !== 'epimetheus.yml');
   assert.ok(ours.length >= 8, `${ours}`);
   assert.deepEqual(files(join(rules, 'tests'), '.yml'), ours, 'each file of rules has its test');
@@ -54,7 +54,7 @@ test('rules of examples/ do what their tests say', { timeout: 300000 }, async (t
   }
 });
 
-test('profiles come from files and as text; faults have their place', { timeout: 300000 }, async (t) => {
+test('profiles come from files and as text; faults have their place', async (t) => {
   const dir = scratch(t);
   const say = async (text) => {
     writeFileSync(join(dir, 'test.yml'), text);
@@ -83,7 +83,7 @@ test('profiles come from files and as text; faults have their place', { timeout:
   assert.equal(shown(saved), 'exit 1\nUnit Testing:  nonesuch.yml\n\n\n  FAILED:\nopen nonesuch.yml: No such file or directory\n');
 });
 
-test('alerts on our own metrics are rules of prometheus', { timeout: 300000 }, async (t) => {
+test('alerts on our own metrics are rules of prometheus', async (t) => {
   const program = join(debian('prometheus'), 'promtool');
   const dir = scratch(t);
   const checked = await finish(t, program, ['check', 'rules', join(rules, 'epimetheus.yml')]);
@@ -153,7 +153,7 @@ function declared() {
       .map(([, name, , label]) => [name, label !== 'NULL'])));
 }
 
-test('dashboards and alerts name metrics that are there', { timeout: 300000 }, async (t) => {
+test('dashboards and alerts name metrics that are there', async (t) => {
   const server = await startServer(t, { dir: scratch(t), config: 'scrape_configs: []\n' });
   await request(`${server.url}/api/v1/query?query=1`);
   const text = (await request(`${server.url}/metrics`)).body.toString();
@@ -166,7 +166,7 @@ test('dashboards and alerts name metrics that are there', { timeout: 300000 }, a
   assert.deepEqual([...new Set(used)].filter((x) => !there.has(x) && !known.get(x)), []);
 });
 
-test('the dashboard of costs asks what the server answers', { timeout: 300000 }, async (t) => {
+test('the dashboard of costs asks what the server answers', async (t) => {
   const demo = await startDemo(t, 'v1', 'none');
   const server = await startServer(t, { dir: scratch(t), config: `
 global: {scrape_interval: 2s}

@@ -11,7 +11,7 @@ const secretHash = '$2b$04$dmpZqExj/u8TGBoVsL10Z.nT5488xB4GECFwppKfqrg0hArqnCz/K
 const basic = (user, password) => ({ Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}` });
 const paths = ['/', '/-/healthy', '/-/ready', '/metrics', '/api/v1/query?query=1', '/api/v1/targets', '/debug/pprof/profile?seconds=1', '/nowhere'];
 
-test('users are asked for on every path', { timeout: 300000 }, async (t) => {
+test('users are asked for on every path', async (t) => {
   const dir = scratch(t);
   writeFileSync(join(dir, 'web.yml'), `basic_auth_users: {alice: "${secretHash}"}\n`);
   const server = await startServer(t, { dir, config: 'scrape_configs: []\n', args: ['--web.config.file', join(dir, 'web.yml')] });
@@ -25,7 +25,7 @@ test('users are asked for on every path', { timeout: 300000 }, async (t) => {
   }
 });
 
-test('TLS with client certificates, a self-scrape through them, and a profile under load', { timeout: 300000 }, async (t) => {
+test('TLS with client certificates, a self-scrape through them, and a profile under load', async (t) => {
   const dir = scratch(t);
   const file = certificates(dir);
   writeFileSync(join(dir, 'web.yml'), `

@@ -36,7 +36,7 @@ const texts = (header = '') => [...header.matchAll(/(\d{3}) - "((?:\\.|[^"\\])*)
 
 const tool = (...args) => execFileSync('go', ['tool', 'pprof', ...args], { stdio: ['ignore', 'pipe', 'ignore'] }).toString();
 
-test('warnings reach every format', { timeout: 300000 }, async (t) => {
+test('warnings reach every format', async (t) => {
   const dir = scratch(t);
   const { server, end } = await damaged(t, dir);
   const params = { query: 'merge(cpu{job="shop"})', start: end - 600, end };

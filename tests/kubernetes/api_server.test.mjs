@@ -56,7 +56,7 @@ async function asPrometheus(t, kube) {
   }
 }
 
-test('discovery and a real API server', { timeout: 7200000 }, async (t) => {
+test('discovery and a real API server', async (t) => {
   const kube = await new ApiServer(t).listen();
 
   await t.test('six roles follow their objects', async (t) => {
