@@ -81,11 +81,13 @@ class read_env final : public leveldb::EnvWrapper
 
 } // namespace
 
-/* For the life of the process. */
+/*
+ * For the life of the process, and never destroyed: it is made at the first opening, so handlers of
+ * exit() that were registered before would find it gone, and they may close a store.
+ */
 extern "C" void *store_env(void)
 {
-	static read_env env;
-	static leveldb_env_t handle = { &env, true };
+	static leveldb_env_t handle = { new read_env, true };
 
 	return &handle;
 }
