@@ -361,15 +361,12 @@ struct http_target *http_target_open(void)
 	struct http_target *t = calloc(1, sizeof(*t));
 	struct sockaddr_in at = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_ANY) } };
 	socklen_t n = sizeof(at);
-	char *zeros = calloc(1, BOMB_BYTES);
 
-	must(t && zeros, "memory");
+	must(t, "memory");
 	mutex_init(&t->lock);
 	http_target_profile(&t->wire, 3, false);
 	http_target_profile(&t->cpu, 2, true);
 	must(!gzip_compress(buf_str(&t->wire), 6, &t->good, NULL), "gzip");
-	must(!gzip_compress((struct str){ zeros, BOMB_BYTES }, 1, &t->bomb, NULL), "gzip");
-	free(zeros);
 	t->fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	must(t->fd >= 0 && bind(t->fd, (struct sockaddr *)&at, sizeof(at)) == 0 &&
 			listen(t->fd, 128) == 0 && getsockname(t->fd, (struct sockaddr *)&at, &n) == 0,
@@ -377,6 +374,15 @@ struct http_target *http_target_open(void)
 	t->port = ntohs(at.sin_port);
 	must(!thread_start(&t->acceptor, "acceptor", acceptor_main, t, NULL), "thread");
 	return t;
+}
+
+void http_target_arm(struct http_target *t)
+{
+	char *zeros = calloc(1, BOMB_BYTES);
+
+	must(zeros, "memory");
+	must(!gzip_compress((struct str){ zeros, BOMB_BYTES }, 1, &t->bomb, NULL), "gzip");
+	free(zeros);
 }
 
 void http_target_close(struct http_target *t)

@@ -7,8 +7,7 @@
  *	/html /json /legacy /empty     other things with status 200
  *	/503 /404page                  errors with a text, with a web page
  *	/endless /huge /bomb /drip     more than anyone wants: chunks without end, a long body,
-	gzip of zeros,
- *	                               a byte now and then
+ *	                               gzip of zeros, a byte now and then
  *	/to/x                          leads to /x; /to/round to itself
  *	/tls /alert                    as servers of TLS answer HTTP: 400, an alert
  *	/reset /silent                 closed in mid-answer; no answer
@@ -28,6 +27,8 @@
 struct http_target;
 
 struct http_target *http_target_open(void);
+/* Before /bomb is asked for: making it takes half a second of a processor. */
+void http_target_arm(struct http_target *t);
 void http_target_close(struct http_target *t);
 int http_target_port(const struct http_target *t);
 

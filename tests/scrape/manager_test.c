@@ -96,6 +96,7 @@ TEST(hostile_targets_are_told_apart_and_harm_nobody)
 	struct err err;
 
 	fixture_init(&f);
+	http_target_arm(f.target);
 	buf_add_cstr(&jobs,
 		"- job_name: j\n  scrape_interval: 2s\n  body_size_limit: 1MB\n"
 		"  static_configs: [{targets: [PORT], labels: {" PATIENT "}}]\n"
@@ -275,33 +276,6 @@ TEST(one_cpu_profile_at_a_time)
 	CHECK(fake_sink_wait(&f.sink, "job=\"b\"} every 500ms, 2 samples: samples=delta cpu=delta", 2));
 	CHECK_INT(http_target_counts(f.target).busy_max, 1);
 	fixture_release(&f);
-}
-
-/* Their turns come at the same moment, as their targets are the same. */
-TEST(two_servers_share_the_profiler_of_a_process)
-{
-	const char *job = "- job_name: a\n  scrape_interval: 3s\n  scrape_timeout: 3s\n"
-					  "  static_configs: [{targets: [PORT]}]\n"
-					  "  profiling_config: {pprof_config: {" NO_CPU
-					  ", process_cpu: {path: /one}}}\n";
-	struct fixture v[2];
-	struct http_target *own;
-	struct target_info is;
-	struct err err;
-
-	fixture_init(&v[0]);
-	fixture_init(&v[1]);
-	REQUIRE_OK(fixture_apply(&v[0], job, &err), &err);
-	own = v[1].target;
-	v[1].target = v[0].target;
-	REQUIRE_OK(fixture_apply(&v[1], job, &err), &err);
-	for (int i = 0; i < 2; i++) {
-		CHECK(WAIT_FOR((is = fixture_see(&v[i], "process_cpu"), is.scrapes - is.failures >= 4)));
-		CHECK(WAIT_FOR(fixture_see(&v[i], "process_cpu").sharing != SHARING_ALONE));
-	}
-	v[1].target = own;
-	fixture_release(&v[1]);
-	fixture_release(&v[0]);
 }
 
 static uint64_t scrapes_least(const struct fixture *f)

@@ -57,7 +57,7 @@ static int kill_one(struct model *m, uint64_t ms_max)
 TEST(nothing_acknowledged_is_lost_to_kill_9)
 {
 	struct model m;
-	uint64_t n = model_rounds(ROUNDS);
+	uint64_t n = model_rounds(check_is_short() ? ROUNDS / 5 : ROUNDS);
 
 #ifdef __SANITIZE_THREAD__
 	SKIP("ThreadSanitizer ends a child that starts threads after a fork");

@@ -274,6 +274,12 @@ static void check(struct stress *s, int round)
 	model_close(m);
 }
 
+/* Each kind of event came at least once, and blocks were joined. */
+static bool is_met(const struct stress *s)
+{
+	return s->m.deleted_n > 0 && s->m.snapshots_n > 0 && s->failed > 0 && s->m.level >= 2;
+}
+
 TEST(nothing_acknowledged_is_lost_whatever_happens)
 {
 	static struct stress s;
@@ -285,7 +291,9 @@ TEST(nothing_acknowledged_is_lost_whatever_happens)
 		log_set(LOG_INFO, LOG_LOGFMT);
 	m->deletes = m->snapshots = true;
 	m->f.o.raw_retention_ns = MODEL_RAW_RETENTION_S * SEC;
-	for (uint64_t round = 0; round < n && !check_failures; round++) {
+	/* In few rounds, or of a busy machine, some events may not come: then there are more rounds. */
+	for (uint64_t round = 0; (round < n || (!is_met(&s) && round < 20 * n)) && !check_failures;
+		 round++) {
 		if (!ends(&s))
 			CHECK_FAIL("round %d did not end as it should", (int)round);
 		if (model_draw(m, 4) && !check_failures) /* else the next one recovers */
@@ -296,7 +304,6 @@ TEST(nothing_acknowledged_is_lost_whatever_happens)
 	printf("  rounds ended: %d killed, %d by a power cut, %d closed\n", (int)s.endings[KILLED],
 		(int)s.endings[CUT], (int)s.endings[CLOSED]);
 	CHECK(m->acked > n);
-	CHECK(m->deleted_n > 0 && m->snapshots_n > 0 && s.failed > 0);
-	CHECK(m->level >= 2);
+	CHECK(is_met(&s));
 	model_release(m);
 }

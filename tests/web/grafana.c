@@ -166,14 +166,11 @@ struct str grafana_get(const char *path)
 size_t grafana_count(const char *text)
 {
 	struct str body = buf_str(&grafana.r.body);
-	size_t n = 0;
-	ptrdiff_t at;
+	size_t n = 0, len = strlen(text);
 
-	while ((at = str_find(body, str_of(text))) >= 0) {
-		body.ptr += at + 1;
-		body.len -= (size_t)at + 1;
-		n++;
-	}
+	/* Not by memmem(), of which a sanitizer looks at all that is left, each time. */
+	for (size_t at = 0; at + len <= body.len; at++)
+		n += body.ptr[at] == text[0] && memcmp(body.ptr + at, text, len) == 0;
 	return n;
 }
 

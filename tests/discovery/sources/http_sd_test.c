@@ -63,12 +63,17 @@ static const char *url_of(struct fixture *f, const struct answering *s)
 	return arena_printf(&f->arena, "http://127.0.0.1:%u/sd?debug=1", s->server.port);
 }
 
-static void apply_url(struct fixture *f, const char *url, const char *more)
+static void apply_every(struct fixture *f, const char *url, const char *interval, const char *more)
 {
 	apply(f,
-		arena_printf(
-			&f->arena, "http_sd_configs: [{url: '%s', refresh_interval: 500ms%s}]", url, more),
+		arena_printf(&f->arena, "http_sd_configs: [{url: '%s', refresh_interval: %s%s}]", url,
+			interval, more),
 		NULL);
+}
+
+static void apply_url(struct fixture *f, const char *url, const char *more)
+{
+	apply_every(f, url, "500ms", more);
 }
 
 static const char *group(struct fixture *f, const char *url, unsigned i, const char *rest)
@@ -189,7 +194,7 @@ TEST(a_failed_refresh_keeps_the_last_targets)
 	url = url_of(&f, &s);
 	log = in_dir(&f, "log");
 	answer(&s, OK_HEAD, "[{\"targets\": [\"x\"]}]");
-	apply_url(&f, url, "");
+	apply_every(&f, url, "350ms", ""); /* three of them for each row */
 	expect(&f, 0, group(&f, url, 0, "} x"));
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		fd = open(log, O_RDWR | O_CREAT | O_TRUNC, 0600);

@@ -153,7 +153,7 @@ static const struct setting planted[] = {
 TEST(size)
 {
 	const size_t promised = sizeof(steady) / sizeof(steady[0]) - BEYOND;
-	unsigned runs = runs_of(20);
+	unsigned runs = runs_of(check_is_short() ? 5 : 20);
 
 	for (size_t i = 0; i < sizeof(steady) / sizeof(steady[0]); i++) {
 		unsigned found, few = runs;
@@ -173,7 +173,7 @@ TEST(power)
 	for (size_t i = 0; i < sizeof(planted) / sizeof(planted[0]); i++) {
 		bool is_large = planted[i].kind == LARGE;
 		double want = is_large ? 0.99 : 0.95;
-		unsigned runs = runs_of(is_large ? 2 : 40), found;
+		unsigned runs = runs_of(is_large ? 2 : check_is_short() ? 10 : 40), found;
 
 		if (!is_asked_for(i) || (i >= PROMISED_POWER && !is_table()))
 			continue;

@@ -10,7 +10,7 @@
 #define NAMES 900
 #define PAGE 20
 #define PAGES (PODS / 2 / PAGE)
-#define STEPS 200
+#define STEPS (check_is_short() ? 40 : 200)
 
 struct world {
 	struct config *config;

@@ -445,9 +445,11 @@ static bool run_with(unsigned left, bool last_is_done)
  * that the manifest names is there, and the next one ends the work. */
 TEST(a_caretaker_that_dies_anywhere)
 {
+	/* Neither even nor a multiple of 3: all that depends on the request comes in turn. */
+	const unsigned step = check_is_short() ? 5 : 1;
 	bool over = true;
 
-	for (unsigned left = 1; over && left < 200; left++) {
+	for (unsigned left = 1; over && left < 200; left += step) {
 		REQUIRE(stopped_shard());
 		other_shard(1000);
 		o.retention_ns = 965 * SEC;

@@ -189,7 +189,7 @@ TEST(a_start_without_the_bucket_while_another_one_takes_over)
 	settle();
 	crash();
 	set_away(true);
-	o.lease_ns = LONG; /* in which the other one writes */
+	o.lease_ns = 40 * SEC; /* in which the other one writes; it looks 20 times in it */
 	REQUIRE(start());
 	fill(20, 30);
 	set_away(false);

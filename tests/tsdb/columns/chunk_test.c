@@ -272,7 +272,7 @@ TEST(chunks_come_back_as_their_rows)
 	struct chunk *c = chunk_open();
 
 	REQUIRE(c && p);
-	for (int round = 0; round < 3; round++)
+	for (int round = 0; round < (check_is_short() ? 1 : 3); round++)
 		for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++)
 			check_shape(&shapes[i], c, p);
 	drop_world();

@@ -77,8 +77,11 @@ static bool fail_one(size_t c, enum disk_kind kind, uint64_t nth, bool cut_power
 	return hit;
 }
 
+/* In short, one of seven of each kind: odd, so that the power is cut after every other one. */
 TEST(each_operation_of_cutting_and_joining_fails_once)
 {
+	const uint64_t step = check_is_short() ? 7 : 1;
+
 	for (size_t c = 0; c < sizeof(cases) / sizeof(*cases); c++) {
 		uint64_t n[DISK_KINDS], all = 0, inventory;
 		struct town w;
@@ -95,13 +98,13 @@ TEST(each_operation_of_cutting_and_joining_fails_once)
 			n[k] = disk_done(w.disk, (enum disk_kind)k) - n[k];
 		town_close(&w);
 		for (int k = 0; k < DISK_KINDS; k++)
-			for (uint64_t i = 1; i <= n[k] && !check_failures; i++, all++)
+			for (uint64_t i = 1; i <= n[k] && !check_failures; i += step, all++)
 				if (!fail_one(c, (enum disk_kind)k, i, i % 2))
 					CHECK_FAIL("%s, %s %d of %d: was not hit", cases[c].what, disk_kind_names[k],
 						(int)i, (int)n[k]);
 		printf("  %s: %d operations, each hit; %u ended the work\n", cases[c].what, (int)all,
 			reported);
-		all -= inventory * INVENTORY_OPERATIONS + n[DISK_UNLINK] + n[DISK_RMDIR];
+		all -= (inventory * INVENTORY_OPERATIONS + n[DISK_UNLINK] + n[DISK_RMDIR]) / step;
 		CHECK(reported > all / 2);
 		reported = 0;
 	}
