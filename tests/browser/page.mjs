@@ -61,6 +61,9 @@ export async function openPage(t, url, { before, browser = "chromium", ...option
 	t.after(() => context.close());
 	const page = await context.newPage();
 	page.setDefaultTimeout(WAIT_MS);
+	// Conditions are looked at by the clock. By default they are at each frame, and a page on which nothing moves may have none.
+	const wait = page.waitForFunction.bind(page);
+	page.waitForFunction = (fn, arg, options) => wait(fn, arg, { polling: 50, ...options });
 	const problems = [];
 	page.on("console", (m) => {
 		if (m.type() === "error" || m.type() === "warning") problems.push(`console: ${m.text()}`);
