@@ -55,6 +55,7 @@ static void check_costs(struct eval *ev, const struct profile_value *p, bool cum
 	struct flat_options o = { .cum = cum, .grouping = GROUPING_BY, .labels = { names, fields_n } };
 	struct value in = { .type = VALUE_PROFILES, .n = 1 }, out;
 	size_t want_n = 0;
+	struct str *texts;
 	struct err err;
 
 	for (size_t i = 0; i < fields_n; i++)
@@ -62,27 +63,25 @@ static void check_costs(struct eval *ev, const struct profile_value *p, bool cum
 	in.profiles = arena_new(ev->arena, struct profile_value);
 	in.profiles[0] = *p;
 	CHECK_OK(profiles_flat(ev, &in, &o, &out, &err), &err);
+	texts = arena_array(ev->arena, struct str, out.n);
+	for (size_t k = 0; k < out.n; k++) {
+		struct labels m = out.costs[k].metric;
+
+		texts[k] = labels_get(m, names[0]);
+		if (fields_n == 3)
+			texts[k] = str_of(arena_printf(ev->arena, STR_FMT " " STR_FMT ":" STR_FMT,
+				STR_ARG(labels_get(m, STR("function"))),
+					STR_ARG(labels_get(m, STR("filename"))), STR_ARG(labels_get(m, STR("line")))));
+	}
 	for (size_t i = 0; i < oracle.n; i++) {
 		int64_t want = cum ? oracle.v[i].cum : oracle.v[i].flat;
-		char text[4096];
-		size_t k;
+		size_t k = 0;
 
 		if (want == 0)
 			continue;
 		want_n++;
-		for (k = 0; k < out.n; k++) {
-			struct labels m = out.costs[k].metric;
-
-			if (fields_n == 3)
-				snprintf(text, sizeof(text), STR_FMT " " STR_FMT ":" STR_FMT,
-					STR_ARG(labels_get(m, STR("function"))),
-						STR_ARG(labels_get(m, STR("filename"))),
-							STR_ARG(labels_get(m, STR("line"))));
-			else
-				snprintf(text, sizeof(text), STR_FMT, STR_ARG(labels_get(m, names[0])));
-			if (str_is(oracle.v[i].name, text))
-				break;
-		}
+		while (k < out.n && !str_eq(oracle.v[i].name, texts[k]))
+			k++;
 		if (k == out.n)
 			CHECK_FAIL("%s: no cost for " STR_FMT, what, STR_ARG(oracle.v[i].name));
 		else if (out.costs[k].value != (double)want)

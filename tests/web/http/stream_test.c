@@ -24,9 +24,11 @@ static struct fixture {
 static void fill_piece(struct buf *out, unsigned i)
 {
 	size_t end = out->len + PIECE_BYTES;
+	char line[9];
 
+	snprintf(line, sizeof(line), "%07u\n", i);
 	while (out->len < end)
-		buf_printf(out, "%07u\n", i);
+		buf_add(out, line, 8);
 }
 
 /* "?pieces=N": so many, and "end\n"; "?fail=N": a failure behind the N-th. */
