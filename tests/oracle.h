@@ -100,7 +100,8 @@ static inline const char *oracle_profiles(void)
 	const char *dir = oracle_dir();
 
 	if (dir && !made)
-		made = oracle_run(&out, "go run tests/proto/goprofiles/main.go -cpu 2s '%s' 2>&1", dir);
+		made = oracle_run(&out, "go run tests/proto/goprofiles/main.go -cpu %s '%s' 2>&1",
+			check_is_short() ? "500ms" : "2s", dir);
 	buf_release(&out);
 	return made ? dir : NULL;
 }
