@@ -409,12 +409,15 @@ static void damage(const char *path)
 
 TEST(what_is_missing_is_a_loss)
 {
+	/* In short each is either gone or changed. */
 	for (size_t i = 0; i < 2 * sizeof(missing_rows) / sizeof(missing_rows[0]); i++) {
 		const struct missing_row *m = &missing_rows[i / 2];
 		struct manifest_key key;
 		struct buf path = { 0 };
 		bool changed = i % 2; /* it is there, but not the one */
 
+		if (check_is_short() && changed != (i / 2 % 2))
+			continue;
 		REQUIRE(open_world());
 		REQUIRE(make_rows());
 		stop();

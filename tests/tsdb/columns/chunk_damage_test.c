@@ -73,6 +73,8 @@ TEST(damaged_chunks)
 		copy = malloc(b.len);
 		for (size_t at = 0; at < b.len; at += CHECK_STEP)
 			for (unsigned bit = at < 400 ? 0 : 6; bit < 8; bit++) {
+				if (check_is_short() && bit % 3 != at / CHECK_STEP % 3)
+					continue;
 				memcpy(copy, b.ptr, b.len);
 				copy[at] ^= (char)(1u << bit);
 				read_all(c, p, (struct str){ copy, b.len });

@@ -109,7 +109,7 @@ static bool fails(enum disk_kind kind, uint64_t n, int64_t retention_ns)
 /* In short, one operation of so many fails. */
 static uint64_t step(void)
 {
-	return check_is_short() ? 3 : 1;
+	return check_is_short() ? 5 : 1;
 }
 
 static const enum disk_kind kinds[] = { DISK_RENAME, DISK_UNLINK, DISK_RMDIR, DISK_SYNC_DIR };

@@ -149,6 +149,8 @@ TEST(every_byte_flipped)
 			if (at == 0x200)
 				at = 0x1100;
 			for (unsigned k = 0; k < 4; k++) {
+				if (check_is_short() && k != at / CHECK_STEP % 4)
+					continue; /* each in turn */
 				program.ptr[at] ^= (char)masks[k];
 				buf_clear(&index);
 				symindex_close(index_of(buf_str(&program), &stats, &index));
