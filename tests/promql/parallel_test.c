@@ -424,7 +424,7 @@ TEST(steps_side_by_side_keep_limits)
 		return;
 	CHECK_OK(db_compact(w.db, &err), &err);
 	o.end_ns = w.t0 - 77 * NS_PER_S;
-	o.start_ns = o.end_ns - (check_is_short() ? 20 : 60) * o.step_ns;
+	o.start_ns = o.end_ns - (check_is_short() ? 10 : 60) * o.step_ns;
 	alone = w.engine;
 	for (unsigned i = 0; i < 16; i += ROUND_STEP) {
 		struct engine_options limits = { .db = w.db,
@@ -480,7 +480,7 @@ TEST(steps_side_by_side_can_be_canceled)
 		CHECK_ERR(query_run(many[i], &late, &q, &err), &err, ERR_TIMEOUT,
 			"query timed out in expression evaluation");
 	}
-	o.start_ns = o.end_ns - 20 * o.step_ns;
+	o.start_ns = o.end_ns - (check_is_short() ? 5 : 20) * o.step_ns;
 	compare(&w, many, o, "cum(wall[8h])");
 	close_engines(many);
 	world_close(&w);

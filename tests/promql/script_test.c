@@ -41,14 +41,26 @@ static void each_file(void (*fn)(const char *path, void *ctx), void *ctx)
 	globfree(&found);
 }
 
+struct turn {
+	enum script_way way;
+	unsigned n;
+};
+
+/* In short, a union has every other script in its heads, and the others in blocks. */
 static void run_one(const char *path, void *ctx)
 {
-	run_file(path, *(enum script_way *)ctx);
+	struct turn *t = ctx;
+	bool is_odd = t->n++ % 2;
+
+	if (!check_is_short() || t->way < SCRIPT_IN_UNION || is_odd == (t->way == SCRIPT_IN_UNION))
+		run_file(path, t->way);
 }
 
 static void run_all(enum script_way way)
 {
-	each_file(run_one, &way);
+	struct turn t = { way, 0 };
+
+	each_file(run_one, &t);
 	run_file(DOCUMENT, way);
 }
 

@@ -98,6 +98,8 @@ TEST(real_profiles)
 		for (size_t k = 0; k < FILTER_OPTIONS; k++) {
 			bool is_tag = is_tag_filter(k);
 
+			if (check_is_short() && k % 3 != i)
+				continue; /* each option on one of the files */
 			check_filter(files[i], filter_options[k],
 				is_tag ? (i == 1 ? "bytes=100b:" : "handler") : expressions[(i + k) % 3]);
 		}
