@@ -43,16 +43,18 @@ TEST(anchored_matches)
 	}
 }
 
-/* Every pattern of up to five signs from a nasty alphabet: the short cut and RE2 agree. */
+/* Every pattern of up to five signs from a nasty alphabet: the short cut and RE2 agree. In short
+ * one of five, which is all of up to four signs. */
 TEST(literals_mean_what_re2_says)
 {
 	static const char signs[] = "ab|()\\.";
 	static const char *const texts[] = { "", "a", "b", "ab", "|", "(", ".", "a|b", "()", "\\",
 		"a.b" };
 	struct regex *re;
+	const int step = check_is_short() ? 5 : 1;
 	int compiled = 0;
 
-	for (int n = 0; n < 7 * 7 * 7 * 7 * 7; n++) {
+	for (int n = 0; n < 7 * 7 * 7 * 7 * 7; n += step) {
 		struct str group[REGEX_GROUPS_MAX];
 		char p[6] = "";
 		int rest = n;
@@ -72,7 +74,7 @@ TEST(literals_mean_what_re2_says)
 			regex_free(re);
 		}
 	}
-	CHECK(compiled > 10000);
+	CHECK(compiled > 10000 / step);
 }
 
 TEST(unanchored_finds)

@@ -173,7 +173,7 @@ TEST(arenas_one_after_the_other)
 {
 	uint64_t random = 1;
 
-	for (int turn = 0; turn < 2000; turn++) {
+	for (int turn = 0; turn < (check_is_short() ? 500 : 2000); turn++) {
 		struct arena a[3];
 
 		for (int i = 0; i < 3; i++)

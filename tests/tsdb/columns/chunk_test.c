@@ -252,7 +252,7 @@ static void check_shape(const struct shape *s, struct chunk *c, struct partition
 	for (uint32_t k = 0; k < w.columns_n; k++)
 		for (unsigned flags = 0; flags < 4; flags++) {
 			check_add(s->name, c, p, k, 0, w.rows_n, flags);
-			for (int i = 0; i < 12; i++) {
+			for (int i = 0; i < (check_is_short() ? 4 : 12); i++) {
 				uint32_t from = (uint32_t)(draw() % (w.rows_n + 1));
 				uint32_t to = from + (uint32_t)(draw() % (w.rows_n - from + 1));
 

@@ -4,7 +4,7 @@
 #include "web/render/flame.h"
 #include "web/render/render.h"
 
-#define SEEDS 12u
+#define SEEDS (check_is_short() ? 3u : 12u)
 
 TEST(the_table_of_formats)
 {
