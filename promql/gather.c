@@ -165,7 +165,7 @@ static enum err_code read_fractions(struct gathering *x, struct profile_value *p
 		if (slot_is_read(&x->of[i]))
 			rc = read_slot(x, &x->of[i], &parts[i], err);
 	if (!rc)
-		rc = kin_widen(x, parts, err);
+		rc = siblings_widen(x, parts, err);
 	for (size_t i = 0; i < x->of_n && !rc; i++)
 		if (slot_is_read(&x->of[i]))
 			rc = add_part(x, p, &parts[i], err);
@@ -197,7 +197,7 @@ static enum err_code read_group(
 	if (!x->s->totals_only)
 		return x->fraction ? read_fractions(x, p, err) : read_parts(x, p, err);
 	if (x->fraction)
-		return kin_total(x, &p->wide_total, err);
+		return siblings_total(x, &p->wide_total, err);
 	for (size_t i = 0; i < x->of_n; i++)
 		if (slot_is_read(&x->of[i]))
 			p->wide_total += x->of[i].sums.stats.total;

@@ -99,12 +99,12 @@ uint64_t gather_group_bytes(const struct eval *ev, uint64_t samples, bool cells)
 MUST_CHECK enum err_code slots_sum(struct gathering *x, struct err *err);
 void slots_close(struct gathering *x);
 
-/* ---- gather_kin.c ---- */
+/* ---- gather_siblings.c ---- */
 
 /* Multiplies what was read of each slot (parts, by slot) by the slot's factor. */
-MUST_CHECK enum err_code kin_widen(struct gathering *x, struct part *parts, struct err *err);
+MUST_CHECK enum err_code siblings_widen(struct gathering *x, struct part *parts, struct err *err);
 /* The same of totals: adds them to *total. */
-MUST_CHECK enum err_code kin_total(struct gathering *x, __int128 *total, struct err *err);
+MUST_CHECK enum err_code siblings_total(struct gathering *x, __int128 *total, struct err *err);
 
 /* ---- gather_names.c ---- */
 

@@ -4,17 +4,17 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "scrape/cycle.h"
 #include "scrape/task.h"
-#include "scrape/turn.h"
 
 #define LEAVE_NS (500 * NS_PER_MS)
 
 static void start(struct scraper *s, const struct target *target)
 {
 	s->target = target;
-	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, turn_on_timer, s);
-	turn_count_target();
-	turn_schedule(s);
+	event_assign(&s->timer, loop_base(s->lane->loop), -1, 0, cycle_on_timer, s);
+	cycle_count_target();
+	cycle_schedule(s);
 }
 
 /*
@@ -33,7 +33,7 @@ static void update(struct scraper *s, const struct target *target)
 	}
 	target_unref(old);
 	if (reschedule)
-		turn_schedule(s);
+		cycle_schedule(s);
 }
 
 static void stop(struct scraper *s)
@@ -62,7 +62,7 @@ static struct scraper *scraper_alloc(struct lane *lane)
 		return NULL;
 	s->env = lane->env;
 	s->lane = lane;
-	s->user.turn = turn_on_endpoint;
+	s->user.turn = cycle_on_endpoint;
 	s->user.ctx = s;
 	return s;
 }
@@ -78,7 +78,7 @@ struct scraper *scraper_once(
 	s->ended = ended;
 	s->ended_ctx = ctx;
 	s->target = target_ref(target);
-	event_assign(&s->timer, loop_base(lane->loop), -1, 0, turn_on_timer, s);
+	event_assign(&s->timer, loop_base(lane->loop), -1, 0, cycle_on_timer, s);
 	return s;
 }
 
@@ -86,7 +86,7 @@ void scraper_begin(struct scraper *s)
 {
 	assert(s->ended && loop_is_current(s->lane->loop));
 	s->turn_ns = clock_monotonic_ns();
-	turn_begin(s);
+	cycle_begin(s);
 }
 
 static void leave(struct scraper *s)

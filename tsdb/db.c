@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/inventory_sync.h"
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
-#include "tsdb/catalog/stock.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/commit.h"
 #include "tsdb/head/epochs.h"
@@ -200,11 +200,11 @@ static enum err_code open_rest(struct db *db, struct err *err)
 
 	if ((rc = check_options(&db->o, err)) || (rc = open_dirs(db, err)) ||
 		(rc = losses_open(db->o.fs, db->dir, db->o.read_only, &db->losses, err)) ||
-		(rc = stock_open(db, err)) ||
+		(rc = inventory_sync_open(db, err)) ||
 		(rc = series_index_open(db->o.series_max, &db->series, err)) ||
 		(rc = compaction_open(db, err)) || (rc = blocks_open_all(db, err)) ||
 		(rc = head_open_all(db, err)) || (rc = deleted_load_windows(db, err)) ||
-		(rc = stock_take(db, err)) || (rc = know_jobs_of_blocks(db, err)) ||
+		(rc = inventory_sync_take(db, err)) || (rc = know_jobs_of_blocks(db, err)) ||
 		(rc = ids_load(db, err)))
 		return rc;
 	db->found_max_ns = atomic_load(&db->max_ts_ns);

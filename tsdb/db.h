@@ -15,7 +15,7 @@
 #ifndef TSDB_DB_H
 #define TSDB_DB_H
 
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/loss_report.h"
 #include "tsdb/catalog/options.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/group_rules.h"

@@ -12,7 +12,7 @@
 #include "cmd/epimetheus/limits.h"
 #include "cmd/epimetheus/modes.h"
 #include "cmd/epimetheus/storage.h"
-#include "cmd/epimetheus/wants.h"
+#include "cmd/epimetheus/symbol_requests.h"
 #include "promql/engine/engine.h"
 #include "promql/rules/manager.h"
 #include "promql/rules/notify/notifier.h"
@@ -393,7 +393,7 @@ static void walk(void *ctx)
 {
 	struct server *s = ctx;
 
-	wants_walk(s->db, s->debuginfo);
+	symbol_requests_walk(s->db, s->debuginfo);
 }
 
 static enum err_code open_debuginfod(struct server *s, struct err *err)

@@ -6,7 +6,7 @@
 #include "base/metrics.h"
 #include "base/quote.h"
 #include "scrape/config/config.h"
-#include "scrape/receive/turns.h"
+#include "scrape/receive/admission.h"
 
 METRIC_COUNTER(
 	profiles, "epimetheus_ingested_profiles_total", "Profiles that were pushed.", "result");
@@ -18,7 +18,7 @@ static const struct push_config nothing;
 
 struct receiver {
 	struct receiver_options o;
-	struct turns turns;
+	struct admission admission;
 };
 
 enum err_code receiver_open(
@@ -29,23 +29,23 @@ enum err_code receiver_open(
 	if (!r)
 		return err_nomem(err, "receiver");
 	r->o = *o;
-	turns_init(&r->turns);
+	admission_init(&r->admission);
 	*out = r;
 	return ERR_OK;
 }
 
 void receiver_stop(struct receiver *r)
 {
-	turns_stop(&r->turns);
+	admission_stop(&r->admission);
 }
 
 size_t receiver_waiting(struct receiver *r)
 {
 	size_t n;
 
-	mutex_lock(&r->turns.lock);
-	n = r->turns.waiting;
-	mutex_unlock(&r->turns.lock);
+	mutex_lock(&r->admission.lock);
+	n = r->admission.waiting;
+	mutex_unlock(&r->admission.lock);
 	return n;
 }
 
@@ -53,7 +53,7 @@ void receiver_close(struct receiver *r)
 {
 	if (!r)
 		return;
-	turns_release(&r->turns);
+	admission_release(&r->admission);
 	free(r);
 }
 
@@ -64,8 +64,9 @@ enum err_code receive_begin(
 
 	*t = (struct receive_turn){ .r = r, .config = r->o.config ? r->o.config(r->o.ctx) : NULL };
 	t->push = t->config ? &t->config->push : &nothing;
-	t->sender = turns_hash(sender);
-	if ((rc = turns_begin(&r->turns, t->sender, t->push->profiles_per_second, &t->retry_s, err))) {
+	t->sender = admission_hash(sender);
+	if ((rc = admission_begin(
+			 &r->admission, t->sender, t->push->profiles_per_second, &t->retry_s, err))) {
 		metric_add(&profiles, "busy", 1);
 		config_unref(t->config);
 		return rc;
@@ -78,7 +79,7 @@ void receive_end(struct receive_turn *t)
 {
 	arena_release(&t->arena);
 	config_unref(t->config);
-	turns_end(&t->r->turns, t->sender, t->profiles);
+	admission_end(&t->r->admission, t->sender, t->profiles);
 }
 
 void receive_refuse(struct receive_turn *t)

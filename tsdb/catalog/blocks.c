@@ -8,11 +8,11 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/inventory_sync.h"
 #include "tsdb/catalog/jobs.h"
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/loss_report.h"
 #include "tsdb/catalog/residents.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/catalog/stock.h"
 
 /* The list of blocks: readers pin them, the worker swaps them. */
 
@@ -464,7 +464,7 @@ static enum err_code drop_raw(struct db *db, struct db_block *b, struct err *err
 	mutex_assert_held(&db->blocks_files);
 	meta.raw = false;
 	meta.rows_file = (struct block_file){ 0 };
-	if ((rc = blocks_reserve(db, "retention", err)) || (rc = stock_drop_raw(db, b, err)) ||
+	if ((rc = blocks_reserve(db, "retention", err)) || (rc = inventory_sync_drop_raw(db, b, err)) ||
 		(rc = block_write_meta(db->o.fs, dir, &meta, err)) ||
 		(rc = blocks_unlink_raw(db, dir, err)) || (rc = blocks_open(db, dir, &by, err)))
 		return rc;

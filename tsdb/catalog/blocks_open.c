@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/log.h"
 #include "tsdb/block/block_internal.h"
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/loss_report.h"
 #include "tsdb/catalog/state.h"
 
 /* Opens the blocks of a data directory at start, and cleans up after a crash (blocks.h). */

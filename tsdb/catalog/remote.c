@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/map.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/inventory_sync.h"
 #include "tsdb/catalog/state.h"
-#include "tsdb/catalog/stock.h"
 
 /* Stubs: blocks of a data directory whose tables are in a bucket. */
 

@@ -6,7 +6,7 @@
 #include "base/array.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/loss_report.h"
 #include "tsdb/catalog/remote.h"
 #include "tsdb/catalog/state.h"
 

@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/inventory_sync.h"
 #include "tsdb/catalog/residents.h"
-#include "tsdb/catalog/stock.h"
 #include "tsdb/compact/compact_internal.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/compact/group_rules.h"
@@ -478,7 +478,7 @@ static enum err_code swap(struct joining *t, const struct plan *plan, struct err
 	rc = blocks_reserve(db, "join blocks", err);
 	if (!rc && block_builder_series_n(t->m) && !(rc = carry_deleted(t, err)))
 		rc = block_builder_publish(t->m, &b, err);
-	if (!rc && !(rc = stock_swap(db, plan->v, plan->n, NULL, b, err)))
+	if (!rc && !(rc = inventory_sync_swap(db, plan->v, plan->n, NULL, b, err)))
 		replace(t, plan, b);
 	mutex_unlock(&db->blocks_files);
 	return rc;

@@ -6,9 +6,9 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "tsdb/catalog/ids.h"
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/inventory_sync.h"
+#include "tsdb/catalog/loss_report.h"
 #include "tsdb/catalog/residents.h"
-#include "tsdb/catalog/stock.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/compact/builder.h"
@@ -393,7 +393,7 @@ static enum err_code swap(struct cutting *t, struct err *err)
 	mutex_lock(&db->blocks_files);
 	rc = blocks_reserve(db, "cut", err);
 	if (!rc && !(rc = carry_deleted(t, err)) && !(rc = block_builder_publish(t->m, &b, err)) &&
-		!(rc = stock_swap(db, NULL, 0, t->w, b, err))) {
+		!(rc = inventory_sync_swap(db, NULL, 0, t->w, b, err))) {
 		mutex_lock(&db->lock);
 		blocks_swap_locked(db, NULL, 0, t->w, b);
 		mutex_unlock(&db->lock);
@@ -409,7 +409,7 @@ static enum err_code give_up(struct cutting *t, struct err *err)
 	enum err_code rc;
 
 	mutex_lock(&db->blocks_files);
-	if (!(rc = stock_drop_window(db, t->w->start_ns, err))) {
+	if (!(rc = inventory_sync_drop_window(db, t->w->start_ns, err))) {
 		mutex_lock(&db->lock);
 		blocks_swap_locked(db, NULL, 0, t->w, NULL);
 		mutex_unlock(&db->lock);

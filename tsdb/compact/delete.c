@@ -4,9 +4,9 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/inventory_sync.h"
+#include "tsdb/catalog/loss_report.h"
 #include "tsdb/catalog/members.h"
-#include "tsdb/catalog/stock.h"
 #include "tsdb/columns/chunk_bits.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compaction.h"
@@ -120,7 +120,7 @@ static enum err_code delete_in_block(struct deleting *t, struct db_block *b, str
 		b->deleted_n = d.n;
 		mutex_unlock(&t->db->lock);
 		if (d.n)
-			stock_note_deleted(t->db, b, NULL);
+			inventory_sync_note_deleted(t->db, b, NULL);
 	}
 out:
 	bits_release(&ids);
@@ -189,7 +189,7 @@ static enum err_code delete_in_window(
 		w->deleted_n = d.n;
 		mutex_unlock(&t->db->lock);
 		if (d.n && !dropping)
-			stock_note_deleted(t->db, NULL, w);
+			inventory_sync_note_deleted(t->db, NULL, w);
 	}
 	bits_release(&ids);
 	free(path);

@@ -4,8 +4,8 @@
 
 #include "base/log.h"
 #include "base/metrics.h"
+#include "tsdb/catalog/inventory_sync.h"
 #include "tsdb/catalog/losses.h"
-#include "tsdb/catalog/stock.h"
 #include "tsdb/compact/admin.h"
 #include "tsdb/compact/compaction.h"
 #include "tsdb/head/head.h"
@@ -95,7 +95,8 @@ static bool drop_block(struct db *db, struct db_block *b, const char *why)
 
 	memcpy(name, block_meta(b->block)->ulid.text, sizeof(name));
 	mutex_lock(&db->blocks_files);
-	gone = off_inventory(stock_drop_block(db, &block_meta(b->block)->ulid, &err), name, &err) &&
+	gone = off_inventory(
+			   inventory_sync_drop_block(db, &block_meta(b->block)->ulid, &err), name, &err) &&
 		blocks_hide(db, b);
 	if (gone) {
 		mutex_lock(&db->lock);
@@ -189,7 +190,7 @@ static void drop_unreadable(struct db *db)
 	while (take_unreadable(db, &u)) { /* each turn has one less */
 		mutex_lock(&db->blocks_files);
 		rc = ulid_parse(str_of(strrchr(u.dir, '/') + 1), &ulid) ?
-			stock_drop_block(db, &ulid, &err) :
+			inventory_sync_drop_block(db, &ulid, &err) :
 			ERR_OK;
 		if (!rc && u.remote)
 			blocks_tell(db, DB_BLOCK_DROPPED, &ulid, 0);

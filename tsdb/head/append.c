@@ -49,8 +49,8 @@ struct appending {
 	uint64_t types; /* of the profile, whatever ids they have */
 	struct delta_base next; /* for the next scrape; empty: not cumulative */
 	bool stored; /* there is a row of this series and time: it is in scratch->there */
-	struct again_place at; /* where it is */
-	struct again_row there; /* the same under the ids of the partition */
+	struct duplicate_place at; /* where it is */
+	struct duplicate_row there; /* the same under the ids of the partition */
 };
 
 static enum err_code check(const struct db_append *a, struct err *err)
@@ -467,7 +467,7 @@ static enum err_code append_symbols(struct appending *t, struct commit_row *row,
 	drop_zeros(t);
 	if ((rc = encode(t, links, err)))
 		return rc;
-	if (t->stored && (rc = again_check(&t->there, a, t->scratch, err)))
+	if (t->stored && (rc = duplicate_check(&t->there, a, t->scratch, err)))
 		return rc;
 	t->stats->samples = t->in.n;
 	t->stats->overflow = t->in.overflow;
@@ -481,15 +481,15 @@ static enum err_code find_again(struct appending *t, struct err *err)
 	const struct db_append *a = t->a;
 	enum err_code rc;
 
-	t->at = (struct again_place){ t->window, t->series, a->ts_ns, key_row(t->series->id, a->ts_ns),
-		t->generation };
-	if ((rc = again_check_deleted(t->db, t->window, t->series, a->ts_ns, "profile", err)) ||
-		!again_possible(t->db, t->series, a->ts_ns))
+	t->at = (struct duplicate_place){ t->window, t->series, a->ts_ns,
+		key_row(t->series->id, a->ts_ns), t->generation };
+	if ((rc = duplicate_check_deleted(t->db, t->window, t->series, a->ts_ns, "profile", err)) ||
+		!duplicate_possible(t->db, t->series, a->ts_ns))
 		return rc;
-	rc = again_find(t->db, &t->at, &t->scratch->there, err);
+	rc = duplicate_find(t->db, &t->at, &t->scratch->there, err);
 	t->stored = rc == ERR_OK;
 	if (t->stored && a->convert)
-		return again_refuse("profile", a->labels, a->ts_ns, err);
+		return duplicate_refuse("profile", a->labels, a->ts_ns, err);
 	return rc == ERR_NOT_FOUND ? ERR_OK : rc;
 }
 
@@ -508,7 +508,8 @@ static enum err_code append_locked(struct appending *t, struct commit_row *row, 
 	if ((rc = window_partition_take(t->db, t->window, t->job, a->ts_ns, &t->partition, err)) ||
 		(rc = carry_base(t, err)))
 		return rc;
-	if (t->stored && (rc = again_unpack(t->db, &t->at, t->scratch, t->partition, &t->there, err)))
+	if (t->stored &&
+		(rc = duplicate_unpack(t->db, &t->at, t->scratch, t->partition, &t->there, err)))
 		return rc;
 	mutex_lock(&t->partition->lock);
 	rc = append_symbols(t, row, err);
@@ -548,7 +549,7 @@ static enum err_code append(struct appending *t, db_acked_fn acked, void *ctx, s
 	row->ctx = ctx;
 	mutex_lock(&t->job->lock);
 	if (!(rc = append_locked(t, row, err)) && !t->stored)
-		again_note(t->series, t->a->ts_ns);
+		duplicate_note(t->series, t->a->ts_ns);
 	mutex_unlock(&t->job->lock);
 	if (rc || t->stored) {
 		series_release(t->series);

@@ -56,43 +56,43 @@ MUST_CHECK enum err_code append_links_encode(
 	const struct linking *l, struct buf *out, struct db_append_stats *stats, struct err *err);
 void append_links_count(const struct db_append_stats *stats);
 
-/* ---- again.c ---- */
+/* ---- duplicates.c ---- */
 
 /* False: the series surely has no row at this time. */
-bool again_possible(const struct db *db, const struct series *s, int64_t ts_ns);
+bool duplicate_possible(const struct db *db, const struct series *s, int64_t ts_ns);
 /* A row of the series was queued; its job's lock (numeric: numbers_lock) is held. */
-void again_note(struct series *s, int64_t ts_ns);
+void duplicate_note(struct series *s, int64_t ts_ns);
 /* Waits until no row of the series and time is queued, then reads the stored record. ERR_NOT_FOUND:
  * there is none. */
-struct again_place {
+struct duplicate_place {
 	struct window *window; /* pinned */
 	const struct series *series;
 	int64_t ts_ns;
 	struct key key; /* of a row or of a number */
 	uint64_t generation;
 };
-MUST_CHECK enum err_code again_find(
-	struct db *db, const struct again_place *at, struct buf *out, struct err *err);
+MUST_CHECK enum err_code duplicate_find(
+	struct db *db, const struct duplicate_place *at, struct buf *out, struct err *err);
 /*
- * The stored row in scratch->there under the ids of `live`, for again_check. Its content may have
- * other ids there, as the row's epoch may have ended since. The symbols are those of its window, so
- * no bucket is asked. The arrays are in the scratch's arena, the links in scratch->there.
- * live->lock is not held.
+ * The stored row in scratch->there under the ids of `live`, for duplicate_check. Its content may
+ * have other ids there, as the row's epoch may have ended since. The symbols are those of its
+ * window, so no bucket is asked. The arrays are in the scratch's arena, the links in
+ * scratch->there. live->lock is not held.
  */
-struct again_row {
+struct duplicate_row {
 	struct row row;
 	bool renumbered; /* but for its links: they may be those of any row */
 };
-MUST_CHECK enum err_code again_unpack(struct db *db, const struct again_place *at,
-	struct scratch *scratch, struct partition *live, struct again_row *out, struct err *err);
+MUST_CHECK enum err_code duplicate_unpack(struct db *db, const struct duplicate_place *at,
+	struct scratch *scratch, struct partition *live, struct duplicate_row *out, struct err *err);
 /* ERR_EXISTS: the stored row is not the one in scratch->row, with scratch->links. */
-MUST_CHECK enum err_code again_check(const struct again_row *stored, const struct db_append *a,
-	struct scratch *scratch, struct err *err);
+MUST_CHECK enum err_code duplicate_check(const struct duplicate_row *stored,
+	const struct db_append *a, struct scratch *scratch, struct err *err);
 /* ERR_EXISTS; what: "profile". */
-MUST_CHECK enum err_code again_refuse(
+MUST_CHECK enum err_code duplicate_refuse(
 	const char *what, struct labels labels, int64_t ts_ns, struct err *err);
 /* ERR_INVALID: the time was deleted, so the row would not be seen. */
-MUST_CHECK enum err_code again_check_deleted(struct db *db, const struct window *w,
+MUST_CHECK enum err_code duplicate_check_deleted(struct db *db, const struct window *w,
 	const struct series *s, int64_t ts_ns, const char *what, struct err *err);
 
 #endif

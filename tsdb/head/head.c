@@ -14,9 +14,9 @@
 #include "base/metrics.h"
 #include "tsdb/catalog/deleted.h"
 #include "tsdb/catalog/ids.h"
+#include "tsdb/catalog/inventory_sync.h"
 #include "tsdb/catalog/jobs.h"
 #include "tsdb/catalog/residents.h"
-#include "tsdb/catalog/stock.h"
 #include "tsdb/catalog/window_epochs.h"
 #include "tsdb/head/epochs.h"
 #include "tsdb/head/head_internal.h"
@@ -75,13 +75,13 @@ static enum err_code make_store(struct db *db, struct window *w, struct err *err
 	w->identity = new_identity(w);
 	/* A directory of that name would be one that was not read at start. */
 	if ((fs_exists(w->dir) &&
-			((rc = stock_drop_unread(db, w->start_ns, err)) ||
+			((rc = inventory_sync_drop_unread(db, w->start_ns, err)) ||
 				(rc = fs_remove_tree(fs, w->dir, err)))) ||
 		(fs_exists(w->mark_path) && (rc = fs->ops->unlink(fs, w->mark_path, err))) ||
 		(fs_exists(w->names_path) && (rc = fs->ops->unlink(fs, w->names_path, err))) ||
 		(rc = store_open(w->dir, db->cache, db->o.store, &w->store, err)) ||
 		(rc = head_write_meta(db, w, err)) || (rc = fs->ops->sync_dir(fs, db->head_dir, err)) ||
-		(rc = stock_add_window(db, w, err)))
+		(rc = inventory_sync_add_window(db, w, err)))
 		return err_wrap(err, rc, "create window");
 	store_set_identity(w->store, w->identity);
 	return ERR_OK;
@@ -301,7 +301,7 @@ static enum err_code take_oldest(struct db *db, struct window **out, struct err 
 	assert(db->windows_n);
 	*out = db->windows[0];
 	mutex_unlock(&db->lock);
-	if ((rc = stock_drop_window(db, (*out)->start_ns, err)))
+	if ((rc = inventory_sync_drop_window(db, (*out)->start_ns, err)))
 		return rc;
 	mutex_lock(&db->lock);
 	windows_take_locked(db, *out);

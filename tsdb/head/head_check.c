@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/metrics.h"
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/loss_report.h"
 #include "tsdb/catalog/members.h"
 #include "tsdb/head/append.h"
 #include "tsdb/head/head_internal.h"

@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/loss_report.h"
 #include "tsdb/head/head_internal.h"
 #include "tsdb/head/ship_internal.h"
 #include "tsdb/store/store_log.h"

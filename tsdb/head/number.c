@@ -346,7 +346,7 @@ static int late_cmp(const void *x, const void *y)
 
 static enum err_code refuse(const struct numbers_append *t, size_t i, struct err *err)
 {
-	return again_refuse("value", t->v[i].labels, t->v[i].ts_ns, err);
+	return duplicate_refuse("value", t->v[i].labels, t->v[i].ts_ns, err);
 }
 
 static enum err_code find_in_batch(struct numbers_append *t, struct err *err)
@@ -375,13 +375,13 @@ static enum err_code find_in_batch(struct numbers_append *t, struct err *err)
 
 static enum err_code find_stored(struct numbers_append *t, size_t i, struct err *err)
 {
-	const struct again_place at = { t->windows[i], t->series[i], t->v[i].ts_ns,
+	const struct duplicate_place at = { t->windows[i], t->series[i], t->v[i].ts_ns,
 		key_number(t->series[i]->id, t->v[i].ts_ns), t->generation };
 	struct buf value = { 0 };
 	enum err_code rc;
 	double was;
 
-	rc = again_find(t->db, &at, &value, err);
+	rc = duplicate_find(t->db, &at, &value, err);
 	if (!rc && !(rc = number_decode(buf_str(&value), &was, err))) {
 		if (number_bits(was) != number_bits(t->v[i].value))
 			rc = refuse(t, i, err);
@@ -400,10 +400,11 @@ static enum err_code find_again(struct numbers_append *t, struct err *err)
 	if (!late)
 		return err_nomem(err, "storing numbers");
 	for (size_t i = 0; i < t->n && !rc; i++) {
-		late[i] = again_possible(t->db, t->series[i], t->v[i].ts_ns);
+		late[i] = duplicate_possible(t->db, t->series[i], t->v[i].ts_ns);
 		any |= late[i];
-		again_note(t->series[i], t->v[i].ts_ns);
-		rc = again_check_deleted(t->db, t->windows[i], t->series[i], t->v[i].ts_ns, "value", err);
+		duplicate_note(t->series[i], t->v[i].ts_ns);
+		rc = duplicate_check_deleted(
+			t->db, t->windows[i], t->series[i], t->v[i].ts_ns, "value", err);
 	}
 	if (!rc && any)
 		rc = find_in_batch(t, err);

@@ -2,7 +2,7 @@
 #include "tests/tsdb/read/spread.h"
 
 #include "base/thread.h"
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/loss_report.h"
 
 /* ---- members ---- */
 

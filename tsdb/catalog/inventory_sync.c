@@ -1,4 +1,4 @@
-#include "tsdb/catalog/stock.h"
+#include "tsdb/catalog/inventory_sync.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/loss_report.h"
 #include "tsdb/catalog/state.h"
 
 /*
@@ -40,29 +40,29 @@ static enum err_code drop(struct db *db, struct inventory_entry e, struct err *e
 		db->inventory, &(struct inventory_change){ .out = &e, .out_n = 1 }, err);
 }
 
-enum err_code stock_add_window(struct db *db, const struct window *w, struct err *err)
+enum err_code inventory_sync_add_window(struct db *db, const struct window *w, struct err *err)
 {
 	return put(db, of_window(w), err);
 }
 
-enum err_code stock_drop_unread(struct db *db, int64_t start_ns, struct err *err)
+enum err_code inventory_sync_drop_unread(struct db *db, int64_t start_ns, struct err *err)
 {
 	return drop(db, (struct inventory_entry){ .min_ns = start_ns }, err);
 }
 
-enum err_code stock_drop_window(struct db *db, int64_t start_ns, struct err *err)
+enum err_code inventory_sync_drop_window(struct db *db, int64_t start_ns, struct err *err)
 {
 	mutex_assert_held(&db->blocks_files);
-	return stock_drop_unread(db, start_ns, err);
+	return inventory_sync_drop_unread(db, start_ns, err);
 }
 
-enum err_code stock_drop_block(struct db *db, const struct ulid *ulid, struct err *err)
+enum err_code inventory_sync_drop_block(struct db *db, const struct ulid *ulid, struct err *err)
 {
 	mutex_assert_held(&db->blocks_files);
 	return drop(db, (struct inventory_entry){ .ulid = *ulid }, err);
 }
 
-enum err_code stock_drop_raw(struct db *db, const struct db_block *b, struct err *err)
+enum err_code inventory_sync_drop_raw(struct db *db, const struct db_block *b, struct err *err)
 {
 	struct inventory_entry e = of_block(b);
 
@@ -71,7 +71,7 @@ enum err_code stock_drop_raw(struct db *db, const struct db_block *b, struct err
 	return put(db, e, err);
 }
 
-void stock_note_deleted(struct db *db, const struct db_block *b, const struct window *w)
+void inventory_sync_note_deleted(struct db *db, const struct db_block *b, const struct window *w)
 {
 	struct inventory_entry e = b ? of_block(b) : of_window(w), is;
 	struct err err;
@@ -86,7 +86,7 @@ void stock_note_deleted(struct db *db, const struct db_block *b, const struct wi
 		b ? &block_meta(b->block)->ulid : NULL, b ? 0 : w->start_ns);
 }
 
-enum err_code stock_swap(struct db *db, struct db_block *const *olds, size_t n,
+enum err_code inventory_sync_swap(struct db *db, struct db_block *const *olds, size_t n,
 	const struct window *w, const struct db_block *by, struct err *err)
 {
 	struct inventory_entry *out = calloc(n + 1, sizeof(*out)), in;
@@ -122,7 +122,7 @@ struct taking {
 	struct inventory *later; /* read only: what it says now */
 };
 
-enum err_code stock_open(struct db *db, struct err *err)
+enum err_code inventory_sync_open(struct db *db, struct err *err)
 {
 	return inventory_open(
 		db->o.fs, db->dir, db->o.read_only, &db->inventory, &db->inventory_found, err);
@@ -337,7 +337,7 @@ static enum err_code compare(struct taking *t, struct err *err)
 	return ERR_OK;
 }
 
-enum err_code stock_take(struct db *db, struct err *err)
+enum err_code inventory_sync_take(struct db *db, struct err *err)
 {
 	struct taking t = { .db = db };
 	struct inventory_change c;

@@ -1,26 +1,27 @@
 /*
- * Kin: slots of one job and factor in several partitions, which are epochs or members of a union.
- * A factor makes fractions, and these are rounded. So costs of kin are added up before they are
- * multiplied, and the answer does not depend on where epochs begin and who has the profiles.
+ * Siblings: slots of one job and factor in several partitions, which are epochs or members of a
+ * union. A factor makes fractions, and these are rounded. So costs of siblings are added up before
+ * they are multiplied, and the answer does not depend on where epochs begin and who has the
+ * profiles.
  */
 #include <stdlib.h>
 
 #include "base/map.h"
 #include "promql/gather.h"
 
-/* next[i]: the next kin of slot i, + 1; 0: it is the last. */
-struct kin {
+/* next[i]: the next sibling of slot i, + 1; 0: it is the last. */
+struct siblings {
 	uint32_t *next;
 	bool *is_later;
 };
 
-static void kin_release(struct kin *k)
+static void siblings_release(struct siblings *k)
 {
 	free(k->next);
 	free(k->is_later);
 }
 
-static bool is_kin(const void *ctx, const void *key, uint32_t id)
+static bool siblings_same(const void *ctx, const void *key, uint32_t id)
 {
 	const struct slot *a = key, *b = &((const struct gathering *)ctx)->of[id];
 
@@ -37,7 +38,7 @@ static uint64_t hash_of(const struct slot *slot)
 	return hash_bytes(f, sizeof(f), hash_bytes(job.ptr, job.len, 0));
 }
 
-static enum err_code find_kin(struct gathering *x, struct kin *out, struct err *err)
+static enum err_code siblings_find(struct gathering *x, struct siblings *out, struct err *err)
 {
 	uint32_t *last = calloc(x->of_n + 1, sizeof(*last));
 	enum err_code rc = ERR_OK;
@@ -54,7 +55,7 @@ static enum err_code find_kin(struct gathering *x, struct kin *out, struct err *
 
 		if (!slot_is_read(slot))
 			continue;
-		if ((first = map_find(&map, hash_of(slot), is_kin, x, slot)) == MAP_NONE) {
+		if ((first = map_find(&map, hash_of(slot), siblings_same, x, slot)) == MAP_NONE) {
 			last[i] = i;
 			rc = map_add(&map, hash_of(slot), i) ? ERR_OK : eval_nomem(x->ev, err);
 			continue;
@@ -74,55 +75,55 @@ static enum err_code too_large(const struct gathering *x, struct err *err)
 }
 
 /* Their equal cells become one, that of the first. */
-static enum err_code join_cells(struct gathering *x, const struct kin *kin, uint32_t first,
-	const struct part *parts, struct err *err)
+static enum err_code siblings_join_cells(struct gathering *x, const struct siblings *siblings,
+	uint32_t first, const struct part *parts, struct err *err)
 {
 	struct profile_value p = { 0 };
 
-	for (uint32_t i = first + 1; i; i = kin->next[i - 1])
+	for (uint32_t i = first + 1; i; i = siblings->next[i - 1])
 		p.parts_n++;
 	if (p.parts_n < 2)
 		return ERR_OK;
 	if (!(p.parts = arena_array(x->ev->arena, struct part, p.parts_n)))
 		return eval_nomem(x->ev, err);
 	p.parts_n = 0;
-	for (uint32_t i = first + 1; i; i = kin->next[i - 1])
+	for (uint32_t i = first + 1; i; i = siblings->next[i - 1])
 		p.parts[p.parts_n++] = parts[i - 1];
 	return profile_join_epochs(x->ev, &p, err);
 }
 
-enum err_code kin_widen(struct gathering *x, struct part *parts, struct err *err)
+enum err_code siblings_widen(struct gathering *x, struct part *parts, struct err *err)
 {
-	struct kin kin;
-	enum err_code rc = find_kin(x, &kin, err);
+	struct siblings siblings;
+	enum err_code rc = siblings_find(x, &siblings, err);
 
 	for (uint32_t i = 0; i < x->of_n && x->of_n > 1 && !rc; i++)
-		if (slot_is_read(&x->of[i]) && !kin.is_later[i])
-			rc = join_cells(x, &kin, i, parts, err);
+		if (slot_is_read(&x->of[i]) && !siblings.is_later[i])
+			rc = siblings_join_cells(x, &siblings, i, parts, err);
 	for (size_t i = 0; i < x->of_n && !rc; i++)
 		for (size_t k = 0; k < parts[i].n && !rc; k++)
 			if (!fraction_of(x->of[i].factor, parts[i].wide[k], &parts[i].wide[k]))
 				rc = too_large(x, err);
-	kin_release(&kin);
+	siblings_release(&siblings);
 	return rc;
 }
 
-enum err_code kin_total(struct gathering *x, __int128 *total, struct err *err)
+enum err_code siblings_total(struct gathering *x, __int128 *total, struct err *err)
 {
-	struct kin kin;
-	enum err_code rc = find_kin(x, &kin, err);
+	struct siblings siblings;
+	enum err_code rc = siblings_find(x, &siblings, err);
 
 	for (uint32_t first = 0; first < x->of_n && !rc; first++) {
 		__int128 sum = 0;
 
-		if (!slot_is_read(&x->of[first]) || kin.is_later[first])
+		if (!slot_is_read(&x->of[first]) || siblings.is_later[first])
 			continue;
-		for (uint32_t i = first + 1; i; i = kin.next[i - 1])
+		for (uint32_t i = first + 1; i; i = siblings.next[i - 1])
 			sum += x->of[i - 1].sums.stats.total;
 		if (!fraction_of(x->of[first].factor, sum, &sum))
 			rc = too_large(x, err);
 		*total += sum;
 	}
-	kin_release(&kin);
+	siblings_release(&siblings);
 	return rc;
 }

@@ -3,8 +3,8 @@
  *
  * Threads: any.
  */
-#ifndef TSDB_CATALOG_LOST_H
-#define TSDB_CATALOG_LOST_H
+#ifndef TSDB_CATALOG_LOSS_REPORT_H
+#define TSDB_CATALOG_LOSS_REPORT_H
 
 #include "tsdb/catalog/losses.h"
 

@@ -1,4 +1,4 @@
-#include "tsdb/catalog/lost.h"
+#include "tsdb/catalog/loss_report.h"
 
 #include <inttypes.h>
 

@@ -21,12 +21,12 @@
  * An interval that was found here is not compared, nor are links where the row's epoch has ended.
  */
 
-bool again_possible(const struct db *db, const struct series *s, int64_t ts_ns)
+bool duplicate_possible(const struct db *db, const struct series *s, int64_t ts_ns)
 {
 	return ts_ns <= s->appended_ns || ts_ns <= db->found_max_ns;
 }
 
-void again_note(struct series *s, int64_t ts_ns)
+void duplicate_note(struct series *s, int64_t ts_ns)
 {
 	if (s->job)
 		mutex_assert_held(&s->job->lock);
@@ -34,8 +34,8 @@ void again_note(struct series *s, int64_t ts_ns)
 		s->appended_ns = ts_ns;
 }
 
-enum err_code again_find(
-	struct db *db, const struct again_place *at, struct buf *out, struct err *err)
+enum err_code duplicate_find(
+	struct db *db, const struct duplicate_place *at, struct buf *out, struct err *err)
 {
 	enum err_code rc = commit_wait(db, at->series, at->ts_ns, at->generation, err);
 
@@ -89,7 +89,7 @@ static enum err_code translate(
 }
 
 /* From the epoch in which the row was stored. */
-static enum err_code renumber(struct db *db, const struct again_place *at, uint32_t epoch,
+static enum err_code renumber(struct db *db, const struct duplicate_place *at, uint32_t epoch,
 	struct partition *live, struct entries *e, uint32_t *header, struct err *err)
 {
 	struct translation *t = NULL;
@@ -106,8 +106,8 @@ static enum err_code renumber(struct db *db, const struct again_place *at, uint3
 	return rc;
 }
 
-enum err_code again_unpack(struct db *db, const struct again_place *at, struct scratch *scratch,
-	struct partition *live, struct again_row *out, struct err *err)
+enum err_code duplicate_unpack(struct db *db, const struct duplicate_place *at,
+	struct scratch *scratch, struct partition *live, struct duplicate_row *out, struct err *err)
 {
 	struct row_view v;
 	struct row *r = &out->row;
@@ -139,7 +139,7 @@ enum err_code again_unpack(struct db *db, const struct again_place *at, struct s
 	return rc;
 }
 
-enum err_code again_check(const struct again_row *stored, const struct db_append *a,
+enum err_code duplicate_check(const struct duplicate_row *stored, const struct db_append *a,
 	struct scratch *scratch, struct err *err)
 {
 	struct row r = stored->row;
@@ -155,12 +155,13 @@ enum err_code again_check(const struct again_row *stored, const struct db_append
 		return rc;
 	return str_eq(buf_str(bytes), buf_str(&scratch->row)) ?
 		ERR_OK :
-		again_refuse("profile", a->labels, a->ts_ns, err);
+		duplicate_refuse("profile", a->labels, a->ts_ns, err);
 }
 
 /* ---- what is refused ---- */
 
-enum err_code again_refuse(const char *what, struct labels labels, int64_t ts_ns, struct err *err)
+enum err_code duplicate_refuse(
+	const char *what, struct labels labels, int64_t ts_ns, struct err *err)
 {
 	struct buf text = { 0 };
 	enum err_code rc;
@@ -174,7 +175,7 @@ enum err_code again_refuse(const char *what, struct labels labels, int64_t ts_ns
 	return rc;
 }
 
-enum err_code again_check_deleted(struct db *db, const struct window *w, const struct series *s,
+enum err_code duplicate_check_deleted(struct db *db, const struct window *w, const struct series *s,
 	int64_t ts_ns, const char *what, struct err *err)
 {
 	const struct deleted_range *v;

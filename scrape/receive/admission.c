@@ -1,4 +1,4 @@
-#include "scrape/receive/turns.h"
+#include "scrape/receive/admission.h"
 
 #include <assert.h>
 
@@ -11,21 +11,21 @@
 #define BURST_S 2.0
 #define RETRY_MAX_S 60u
 
-void turns_init(struct turns *t)
+void admission_init(struct admission *t)
 {
-	*t = (struct turns){ 0 };
+	*t = (struct admission){ 0 };
 	mutex_init(&t->lock);
 	cond_init(&t->changed);
 }
 
-void turns_release(struct turns *t)
+void admission_release(struct admission *t)
 {
 	assert(!t->running && !t->waiting);
 	cond_destroy(&t->changed);
 	mutex_destroy(&t->lock);
 }
 
-void turns_stop(struct turns *t)
+void admission_stop(struct admission *t)
 {
 	mutex_lock(&t->lock);
 	t->stopped = true;
@@ -33,7 +33,7 @@ void turns_stop(struct turns *t)
 	mutex_unlock(&t->lock);
 }
 
-uint64_t turns_hash(struct str sender)
+uint64_t admission_hash(struct str sender)
 {
 	uint64_t hash = hash_bytes(sender.ptr, sender.len, 0);
 
@@ -41,12 +41,12 @@ uint64_t turns_hash(struct str sender)
 }
 
 /* NULL: all that are remembered have requests under way. */
-static struct sender *find(struct turns *t, uint64_t hash)
+static struct sender *find(struct admission *t, uint64_t hash)
 {
 	struct sender *oldest = NULL;
 
 	mutex_assert_held(&t->lock);
-	for (size_t i = 0; i < TURNS_SENDERS; i++) {
+	for (size_t i = 0; i < ADMISSION_SENDERS; i++) {
 		struct sender *s = &t->senders[i];
 
 		if (s->hash == hash)
@@ -71,7 +71,7 @@ static void refill(struct sender *s, uint64_t per_second, int64_t now_ns)
 }
 
 static enum err_code admit(
-	struct turns *t, struct sender *s, uint64_t per_second, unsigned *retry_s, struct err *err)
+	struct admission *t, struct sender *s, uint64_t per_second, unsigned *retry_s, struct err *err)
 {
 	double wait_s;
 
@@ -93,8 +93,8 @@ static enum err_code admit(
 		(unsigned long long)per_second);
 }
 
-enum err_code turns_begin(
-	struct turns *t, uint64_t sender, uint64_t per_second, unsigned *retry_s, struct err *err)
+enum err_code admission_begin(
+	struct admission *t, uint64_t sender, uint64_t per_second, unsigned *retry_s, struct err *err)
 {
 	struct sender *s;
 	enum err_code rc;
@@ -118,7 +118,7 @@ enum err_code turns_begin(
 	return rc;
 }
 
-void turns_end(struct turns *t, uint64_t sender, size_t profiles)
+void admission_end(struct admission *t, uint64_t sender, size_t profiles)
 {
 	struct sender *s;
 

@@ -1,4 +1,4 @@
-#include "scrape/turn.h"
+#include "scrape/cycle.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -90,7 +90,7 @@ static void failed(struct scraper *s, int64_t start_ns, int64_t duration_ns, con
 			LOG_STR("target", s->target->shown_url), LOG_D("elapsed", duration_ns), LOG_E(why));
 }
 
-void turn_count_target(void)
+void cycle_count_target(void)
 {
 	metric_add(&targets, target_health_name(TARGET_UNKNOWN), 1);
 }
@@ -358,7 +358,7 @@ static void fetch(struct scraper *s)
 	}
 }
 
-void turn_on_endpoint(void *ctx)
+void cycle_on_endpoint(void *ctx)
 {
 	fetch(ctx);
 }
@@ -378,7 +378,7 @@ static void log_sharing(struct scraper *s)
 		LOG_STR("other_job", other->target->part->job->job_name));
 }
 
-void turn_begin(struct scraper *s)
+void cycle_begin(struct scraper *s)
 {
 	struct err err;
 
@@ -434,10 +434,10 @@ static void on_asking_again(struct scraper *s)
 		skip_turns(s, clock_monotonic_ns()); /* sharing.h has its own */
 		timer_set(s);
 	}
-	turn_begin(s);
+	cycle_begin(s);
 }
 
-void turn_on_timer(evutil_socket_t fd, short what, void *ctx)
+void cycle_on_timer(evutil_socket_t fd, short what, void *ctx)
 {
 	struct scraper *s = ctx;
 	int64_t turn = s->next_ns;
@@ -456,14 +456,14 @@ void turn_on_timer(evutil_socket_t fd, short what, void *ctx)
 		missed += s->sharing.mode == SHARING_ALONE;
 	} else {
 		s->turn_ns = turn;
-		turn_begin(s);
+		cycle_begin(s);
 	}
 	s->skipped += missed;
 	if (missed)
 		metric_add(&skipped_total, NULL, (double)missed);
 }
 
-void turn_schedule(struct scraper *s)
+void cycle_schedule(struct scraper *s)
 {
 	int64_t interval = s->target->interval_ns, now = clock_now_ns() % interval;
 	int64_t turn = (int64_t)(s->target->hash % (uint64_t)interval);

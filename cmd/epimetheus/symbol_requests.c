@@ -1,4 +1,4 @@
-#include "cmd/epimetheus/wants.h"
+#include "cmd/epimetheus/symbol_requests.h"
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -33,7 +33,7 @@ static enum err_code want(
 	return ERR_OK;
 }
 
-void wants_walk(struct db *db, struct debuginfo *d)
+void symbol_requests_walk(struct db *db, struct debuginfo *d)
 {
 	struct walk w = { .debuginfo = d };
 	int64_t now_ns = clock_now_ns();

@@ -1,0 +1,22 @@
+/*
+ * Cycle: one turn of a scraper, from a scraper's timer over its request and its answer to what is
+ * shown of the target. scraper.h has the states.
+ *
+ * Ownership: cycle_begin frees a profile now that fails at once.
+ * Threads:   the lane's loop.
+ */
+#ifndef SCRAPE_CYCLE_H
+#define SCRAPE_CYCLE_H
+
+#include "scrape/scraper.h"
+
+/* The first turn: the target's hash gives its offset in the interval, counted from 1970. */
+void cycle_schedule(struct scraper *s);
+/* The timer's: a turn, or asking again in the same one. ctx: the scraper. */
+void cycle_on_timer(evutil_socket_t fd, short what, void *ctx);
+void cycle_on_endpoint(void *ctx); /* the endpoint that it waited for is its own now */
+void cycle_begin(struct scraper *s);
+void cycle_count_target(void); /* one more target, of which nothing is known yet */
+void scraper_free(struct scraper *s); /* nothing is under way */
+
+#endif
